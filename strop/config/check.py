@@ -1,0 +1,153 @@
+"""What one key cannot know: settings that contradict each other are refused, settings without effect are pointed out.
+
+Everything here is decided before a model loads and before torch is imported; what needs the row is in row.py.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from importlib.resources import files
+from pathlib import Path
+
+from strop.config.nearest import did_you_mean, nearest
+from strop.config.schema import KEYS, Config
+from strop.errors import ConfigError
+
+HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
+Found = Iterator[tuple[str, str]]
+"""(key, what is wrong with it)."""
+
+
+def where(source: str) -> str:
+    """The start of a message about a value from `source`: 'train.yaml:3: ', 'strop:tiny: ', or nothing."""
+    return f"{source.removeprefix('file ')}: " if source.startswith(("file ", "strop:")) else ""
+
+
+def refuse(config: Config, key: str, text: str) -> ConfigError:
+    """The error for a key whose value is impossible beside the others."""
+    return ConfigError(f"{where(config.sources[key])}{key}: {text}")
+
+
+def check(config: Config) -> tuple[str, ...]:
+    """The warnings of a configuration; ConfigError for the first thing in it that cannot mean anything."""
+    for rule in RULES:
+        for key, text in rule(config):
+            raise refuse(config, key, text)
+    idle = [(key, text) for key, text in _idle(config) if not _untouched(config, key)]
+    return tuple(f"{where(config.sources[key])}{key} {text}" for key, text in idle)
+
+
+def _untouched(config: Config, key: str) -> bool:
+    return config.value(key) == KEYS[key].get_default(call_default_factory=True)
+
+
+def _sampling(config: Config) -> Found:
+    rollout = config.rollout
+    if rollout.temperature <= 0:
+        text = "greedy completions of a prompt are all the same; every evaluation measures greedy accuracy anyway"
+        yield "rollout.temperature", f"must be greater than 0 in training, is {rollout.temperature:g}: {text}"
+    if rollout.overlong.buffer > rollout.max_tokens:
+        text = (
+            f"{rollout.overlong.buffer} exceeds rollout.max_tokens {rollout.max_tokens}, so every completion would pay"
+        )
+        yield "rollout.overlong.buffer", f"{text}; give at most {rollout.max_tokens}"
+
+
+def _groups(config: Config) -> Found:
+    rollout, updates = config.rollout, config.train.updates
+    if rollout.completions == 1 and rollout.filter == "mixed":
+        text = "a group of one has no spread, so none would ever be kept; use 2 or more completions"
+        yield "rollout.completions", f"1 with rollout.filter mixed: {text}"
+    if 0 < rollout.max_draws < rollout.prompts:
+        text = "the batch could never be filled; 0 allows 20 draws for each"
+        yield "rollout.max_draws", f"{rollout.max_draws} is less than rollout.prompts {rollout.prompts}: {text}"
+    if updates > rollout.prompts:
+        text = f"an update takes at least one whole group; give at most {rollout.prompts}"
+        yield "train.updates", f"{updates} exceeds rollout.prompts {rollout.prompts}: {text}"
+
+
+def _task(config: Config) -> Found:
+    task = config.task
+    if task.kind == "default":
+        text = "set task.kind to jsonl, with a task.file of prompts, or to arithmetic"
+        yield "task.kind", f"model {config.model} names no task of its own: {text}"
+    if task.kind == "jsonl" and not task.file:
+        yield "task.file", "is empty, and task.kind jsonl reads its prompts from there: give --task.file PROMPTS.jsonl"
+    for key in ("task.file", "task.held_out_file") if task.kind == "jsonl" else ():
+        path = Path(config.value(key)).expanduser()
+        if config.value(key) and not path.is_file():
+            yield key, f"there is no file {path}{did_you_mean(_siblings(path))}"
+    if task.reward:
+        yield from _reward(task.reward)
+
+
+def _reward(reward: str) -> Found:
+    path, colon, function = reward.rpartition(":")
+    if not colon or not path.endswith(".py") or not function.isidentifier():
+        yield "task.reward", f"{reward!r} is not of the form FILE.py:FUNCTION"
+    elif not Path(path).expanduser().is_file():
+        yield "task.reward", f"there is no file {path}{did_you_mean(_siblings(Path(path)))}"
+
+
+def _siblings(path: Path) -> list[str]:
+    if not path.parent.is_dir():
+        return []
+    return [str(path.parent / name) for name in nearest(path.name, (entry.name for entry in path.parent.iterdir()))]
+
+
+def embedded() -> list[str]:
+    """Models that travel inside the package, as `strop:NAME`."""
+    folder = files("strop.assets")
+    return sorted(f"strop:{entry.name}" for entry in folder.iterdir() if entry.joinpath("train.yaml").is_file())
+
+
+def _model(config: Config) -> Found:
+    name = config.model
+    path = Path(name).expanduser()
+    if name.startswith("strop:"):
+        if name not in embedded():
+            yield "model", f"there is no embedded model {name}{did_you_mean(embedded())}"
+    elif path.is_dir():
+        yield from _model_folder(path)
+    elif name[0] in "./~" or name.count("/") > 1 or name.endswith("/") or path.exists():
+        yield "model", f"there is no folder {name}{did_you_mean(_siblings(path))}"
+    elif not HUB_ID.match(name):
+        yield "model", f"{name!r} is neither a folder nor a Hugging Face id such as Qwen/Qwen3-0.6B"
+
+
+def _model_folder(path: Path) -> Found:
+    if (path / "config.json").is_file():
+        return
+    saved = sorted(entry for entry in (path / "checkpoints").glob("step-*") if entry.is_dir())
+    if saved:
+        yield "model", f"{path} is a run; its newest weights are {saved[-1]}"
+    else:
+        yield "model", f"{path} holds no model: it has no config.json"
+
+
+RULES: tuple[Callable[[Config], Found], ...] = (_sampling, _groups, _task, _model)
+
+
+def _idle(config: Config) -> Found:
+    """Keys that do nothing under the chosen mode, whatever their value."""
+    rollout, task, train = config.rollout, config.task, config.train
+    if rollout.filter == "none":
+        for key in ("tolerance", "surplus", "max_staleness", "exhaustion", "max_draws"):
+            yield (
+                f"rollout.{key}",
+                "has no effect: rollout.filter is none, so every group is trained and none drawn again",
+            )
+    elif rollout.surplus == "drop":
+        yield "rollout.max_staleness", "has no effect: rollout.surplus is drop, so no group is carried to a later step"
+    elif rollout.max_staleness == 0:
+        yield "rollout.surplus", "carry has no effect: rollout.max_staleness 0 lets no carried group into the next step"
+    if rollout.overlong.buffer == 0:
+        yield "rollout.overlong.penalty", "has no effect: rollout.overlong.buffer is 0"
+    if task.kind == "arithmetic":
+        for key in ("file", "held_out_file", "prompt_key", "answer_key"):
+            yield f"task.{key}", "has no effect: task.kind arithmetic makes its own problems"
+    if train.warmup_steps > train.steps * train.updates * train.passes:
+        yield "train.warmup_steps", "is longer than the run: train.learning_rate is never reached"
+    if train.dtype == "bfloat16" and config.device == "cpu":
+        yield "train.dtype", "bfloat16 is far slower than float32 on most CPUs"

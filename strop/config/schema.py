@@ -1,0 +1,231 @@
+"""Every setting of a run: its name, type, bounds, default, and what it means. Frozen, and nothing else is accepted.
+
+    Config
+    |- algorithm, model, device, seed, run, runs
+    |- task        where prompts come from and how an answer is scored
+    |- rollout     what is sampled, and which groups are kept
+    |  '- overlong    the soft length penalty
+    |- objective   changes to the row's five choices
+    |- train       the optimizer step
+    |- eval        accuracy on held-out prompts
+    '- save        checkpoints
+
+A default of "" or 0 that stands for something else says so in its description; no key takes null.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+
+
+def _whole(value: Any) -> Any:
+    """1e3 is read as the float 1000.0, and means the whole number."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[int, BeforeValidator(_whole)]
+Choice = str | dict[str, Any]
+"""One of a row's five choices: the name of a kind, or {"kind": name, field: value, ...}. "" keeps the row's own."""
+
+
+def setting(default: Any, text: str, **bounds: Any) -> Any:
+    """A key: its default, what it means, and its bounds."""
+    if callable(default):
+        return Field(default_factory=default, description=text)
+    return Field(default, description=text, **bounds)
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Task(Section):
+    kind: Literal["default", "arithmetic", "jsonl"] = setting(
+        "default", "Where prompts come from. `default` is the task that the model names; only `strop:` models do."
+    )
+    file: str = setting("", "Training prompts, one JSON object a line. For kind `jsonl`.")
+    held_out_file: str = setting(
+        "",
+        "Prompts for evaluation, in the same form. Empty: some prompts of `task.file` are set aside, never trained on.",
+    )
+    reward: str = setting(
+        "",
+        "The reward function, as `file.py:function`. Empty: the answer must match column `task.answer_key`.",
+    )
+    solved: float = setting(
+        1.0, "Score from which a completion counts as right: a group whose scores all reach it is all right."
+    )
+    prompt_key: str = setting("prompt", "Column that holds the prompt: text, or a list of chat messages.", min_length=1)
+    answer_key: str = setting(
+        "answer", "Column that holds the right answer; every column reaches the reward by name.", min_length=1
+    )
+
+
+class Overlong(Section):
+    buffer: Whole = setting(
+        0,
+        "Tokens before `rollout.max_tokens` over which the length penalty grows from 0 to full. 0 = no penalty.",
+        ge=0,
+    )
+    penalty: float = setting(1.0, "What a completion of `rollout.max_tokens` tokens loses, in units of reward.", ge=0)
+
+
+class Rollout(Section):
+    prompts: Whole = setting(32, "Groups trained in one step: prompts whose completions carry signal.", gt=0)
+    completions: Whole = setting(8, "Completions sampled for each prompt: the size of a group.", gt=0)
+    max_tokens: Whole = setting(64, "Longest completion, in tokens, the end token included.", gt=0)
+    max_prompt_tokens: Whole = setting(1024, "Longest prompt, in tokens. A longer one is an error.", gt=0)
+    temperature: float = setting(
+        1.0, "Sampling temperature in training and evaluation; logits are divided by it everywhere. Above 0."
+    )
+    overlong: Overlong = setting(Overlong, "The soft length penalty, added to the score.")
+    mask_truncated: bool = setting(
+        False, "Train on no token of a completion that reached `rollout.max_tokens` without an end token."
+    )
+    filter: Literal["mixed", "none"] = setting(
+        "mixed", "Which groups are trained: those with both better and worse scores (`mixed`), or all (`none`)."
+    )
+    tolerance: float = setting(
+        1e-6, "A group is mixed if its highest score exceeds its lowest by more than this.", ge=0
+    )
+    surplus: Literal["drop", "carry"] = setting(
+        "drop", "Mixed groups beyond `rollout.prompts`: dropped, or kept for the next step."
+    )
+    max_staleness: Whole = setting(
+        0, "Oldest weights a carried group may come from, in steps behind the current ones.", ge=0
+    )
+    exhaustion: Literal["error", "short"] = setting(
+        "error", "When `rollout.max_draws` is reached first: stop with an error, or train on the groups there are."
+    )
+    max_draws: Whole = setting(0, "Most prompts drawn in one step. 0 = 20 times `rollout.prompts`.", ge=0)
+    rows: Whole = setting(
+        256, "Completions sampled side by side: the rows of the engine's batch. Changes memory, no result.", gt=0
+    )
+    chat_template: Literal["auto", "off"] = setting(
+        "auto", "`auto` puts a prompt into the tokenizer's chat template if it has one; `off` gives the text as it is."
+    )
+
+
+class Objective(Section):
+    advantage: Choice = setting("", "Rewards of a group to credit per completion. Empty: the row's own.")
+    ratio: Choice = setting("", "How far the policy moved: token, sequence, sequence_token. Empty: the row's own.")
+    trust: Choice = setting(
+        "", "What a move may earn, such as `{kind: clip, low: 0.2, high: 0.28}`. Empty: the row's own."
+    )
+    aggregation: Choice = setting("", "Which mean: token, prompt, sequence, constant. Empty: the row's own.")
+    regularizers: str | list[Choice] = setting(
+        "", "Terms added to the loss, such as `[{kind: kl, beta: 0.01}]`; `[]` = none. Empty: the row's own."
+    )
+    length: Whole = setting(
+        0, "Tokens that a constant mean divides by. 0 = `rollout.max_tokens`, or what the row fixes.", ge=0
+    )
+
+
+class Train(Section):
+    steps: Whole = setting(50, "Rollout batches to train on; the unit of every `every`.", gt=0)
+    learning_rate: float = setting(1e-6, "AdamW's step size after warm-up.", gt=0)
+    warmup_steps: Whole = setting(10, "Optimizer steps over which the learning rate rises from 0, linearly.", ge=0)
+    weight_decay: float = setting(0.0, "AdamW's decoupled weight decay.", ge=0)
+    beta1: float = setting(0.9, "AdamW's decay of the mean gradient.", ge=0, lt=1)
+    beta2: float = setting(0.999, "AdamW's decay of the mean squared gradient.", ge=0, lt=1)
+    max_grad_norm: float = setting(1.0, "The gradient is scaled down to this norm where it is longer.", gt=0)
+    updates: Whole = setting(1, "Optimizer steps that a rollout batch is dealt into, as whole groups.", gt=0)
+    passes: Whole = setting(1, "Times a rollout batch is gone through.", gt=0)
+    tokens_per_micro_batch: Whole = setting(
+        16384, "Most tokens in one forward pass, prompts and padding included. Changes memory, no result.", gt=0
+    )
+    dtype: Literal["float32", "bfloat16"] = setting("float32", "Type of the weights. The loss is at least float32.")
+    gradient_checkpointing: bool = setting(False, "Recompute activations in the backward pass: less memory, more time.")
+
+
+class Eval(Section):
+    every: Whole = setting(0, "Steps between evaluations. 0 = only before and after.", ge=0)
+    prompts: Whole = setting(128, "Held-out prompts evaluated.", gt=0)
+    completions: Whole = setting(8, "Completions per held-out prompt: the k of avg@k, pass@k and maj@k.", gt=0)
+
+
+class Save(Section):
+    every: Whole = setting(0, "Steps between checkpoints. 0 = only the last.", ge=0)
+    keep: Whole = setting(2, "Checkpoints kept; older ones are deleted.", gt=0)
+
+
+class Config(Section):
+    """A run's settings, where each came from (`sources`), and what was odd about them (`warnings`)."""
+
+    algorithm: str = setting("dapo", "The row of the table of algorithms: `strop algorithms` lists them.", min_length=1)
+    model: str = setting(
+        "strop:tiny", "Policy to train: a Hugging Face id, a local folder, or `strop:tiny`.", min_length=1
+    )
+    device: str = setting(
+        "auto",
+        "auto, cpu, cuda, cuda:N or mps. `auto` takes a GPU if there is one.",
+        pattern=r"^(auto|cpu|mps|cuda(:\d+)?)$",
+    )
+    seed: Whole = setting(0, "Every random number of the run follows from it.", ge=0)
+    run: str = setting(
+        "", "Name of the run. Empty: a readable one is made.", pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]*)?$"
+    )
+    runs: str = setting("runs", "Folder that holds the run folders.", min_length=1)
+    task: Task = setting(Task, "Where prompts come from and how an answer is scored.")
+    rollout: Rollout = setting(Rollout, "What is sampled, and which groups are kept.")
+    objective: Objective = setting(Objective, "Changes to the row's five choices.")
+    train: Train = setting(Train, "The optimizer step.")
+    eval: Eval = setting(Eval, "Accuracy on held-out prompts.")
+    save: Save = setting(Save, "Checkpoints.")
+
+    _sources: dict[str, str] = PrivateAttr(default_factory=dict)
+    _warnings: tuple[str, ...] = PrivateAttr(default=())
+    _row: Any = PrivateAttr(default=None)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """Key path -> "default" | "strop:tiny" | "file PATH:LINE" | "flag" | "python"."""
+        return {key: self._sources.get(key, "default") for key in LEAVES}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Settings that have no effect beside the others, one line each."""
+        return self._warnings
+
+    @property
+    def row(self) -> Any:
+        """The strop.algorithms.Algorithm that is trained: the named row with the changes under `objective`."""
+        if self._row is None:
+            from strop.config.row import resolve_row
+
+            self._row = resolve_row(self)
+        return self._row
+
+    def dump(self) -> dict[str, Any]:
+        """Every value as a plain nested dict, which `load` reads back to the same configuration."""
+        return self.model_dump()
+
+    def flat(self) -> dict[str, Any]:
+        """Key path -> value, in the order of the schema."""
+        return {key: self.value(key) for key in LEAVES}
+
+    def value(self, key: str) -> Any:
+        found: Any = self
+        for name in key.split("."):
+            found = getattr(found, name)
+        return found
+
+
+def _walk(section: type[BaseModel], prefix: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, field in section.model_fields.items():
+        inner = field.annotation
+        found[prefix + name] = field
+        if isinstance(inner, type) and issubclass(inner, Section):
+            found |= _walk(inner, f"{prefix}{name}.")
+    return found
+
+
+KEYS = _walk(Config, "")
+"""Key path -> pydantic field, sections and leaves."""
+
+SECTIONS = tuple(key for key in KEYS if any(other.startswith(f"{key}.") for other in KEYS))
+LEAVES = tuple(key for key in KEYS if key not in SECTIONS)
+TEXT_LEAVES = frozenset(key for key in LEAVES if KEYS[key].annotation is str)
