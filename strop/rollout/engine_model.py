@@ -1,0 +1,60 @@
+"""What an engine asks of the model it is handed: its end tokens, its positions, its evaluation mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from strop.errors import ConfigError, DataError
+from strop.rollout.engine import Request, Sampling
+
+
+def end_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:
+    """The end tokens of a model: of its generation config (else its config), and of its tokenizer.
+
+    Raises:
+        ConfigError: there is none, so that no completion could end before max_tokens.
+    """
+    generation = getattr(getattr(module, "generation_config", None), "eos_token_id", None)
+    own = generation if generation is not None else getattr(text_config(module), "eos_token_id", None)
+    found: list[Any] = [own] if isinstance(own, int) else list(own or ())
+    found.append(getattr(tokenizer, "eos_token_id", None))
+    ids = sorted({int(end) for end in found if end is not None})
+    if not ids:
+        raise ConfigError(
+            "the model has no end token: set eos_token_id in its generation_config.json or its tokenizer, "
+            "or hand the engine eos_ids"
+        )
+    return tuple(ids)
+
+
+def text_config(module: Any) -> Any:
+    return module.config.get_text_config(decoder=True)
+
+
+def check_positions(module: Any, chunk: Sequence[Request], sampling: Sampling) -> None:
+    """Refuse what would reach beyond the positions that the model has: the last token sampled needs none."""
+    limit = getattr(text_config(module), "max_position_embeddings", None)
+    for request in chunk:
+        needed = len(request.prompt_ids) + sampling.max_tokens - 1
+        if limit and needed > limit:
+            raise DataError(
+                f"the prompt of draw {request.draw} has {len(request.prompt_ids)} tokens, and with max_tokens "
+                f"{sampling.max_tokens} needs {needed} positions; the model has {limit}: lower rollout.max_tokens or "
+                "rollout.max_prompt_tokens"
+            )
+
+
+@contextmanager
+def evaluating(module: torch.nn.Module) -> Iterator[None]:
+    """Dropout off for a while; afterwards each submodule is in the mode it was in."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True
