@@ -1,0 +1,147 @@
+"""The record of five choices, and the loss they make: sum_n w_n * ( trust_n + regularizers_n ), with its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, cast
+
+import torch
+from torch import Tensor
+
+from strop.errors import ConfigError
+from strop.metrics import High, Low, Mean, Metric, Sum
+from strop.objective.advantage import Advantage
+from strop.objective.aggregation import Aggregation
+from strop.objective.ratio import Anchor, Ratio
+from strop.objective.regularizer import Penalty, Regularizer
+from strop.objective.streams import Streams, widened, widest
+from strop.objective.trust import Trust, Trusted
+
+
+@dataclass(frozen=True, slots=True)
+class Algorithm:
+    """An algorithm is a row: five independent choices, where they come from, and where they leave their source."""
+
+    name: str
+    summary: str
+    advantage: Advantage
+    ratio: Ratio
+    trust: Trust
+    aggregation: Aggregation
+    regularizers: tuple[Regularizer, ...]
+    source: str
+    deviations: tuple[str, ...] = ()
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The streams that must be there beside logp: exactly the union of what the five choices read."""
+        choices = (self.advantage, self.ratio, self.trust, self.aggregation, *self.regularizers)
+        return frozenset(name for choice in choices for name in choice.reads)
+
+    @property
+    def anchor(self) -> Anchor:
+        """Whose log-probs the ratio is taken against: the policy's own `old` ones, or the `sampler`'s."""
+        return self.ratio.anchor
+
+    def weights(self, seq_N: Tensor, prompt_S: Tensor) -> Tensor:
+        """Weight of each token of an optimizer batch, from its final mask and group ids.    [N], [S] -> [N]"""
+        try:
+            return self.aggregation(seq_N, prompt_S)
+        except ConfigError as error:
+            raise ConfigError(f"{self.name}: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The loss of the tokens given: `value` (0-d, differentiable) is the sum of weight * `loss_N`.
+
+    Values and metrics of the parts of a batch add up to those of the batch (strop.metrics.merge).
+    """
+
+    value: Tensor
+    metrics: dict[str, Metric]
+    loss_N: Tensor
+
+
+def objective(row: Algorithm, streams: Streams) -> Loss:
+    """Loss and metrics of the tokens in `streams`, whole sequences of an optimizer batch, weights fixed beforehand.
+
+    Without any token the value is exactly 0 and still attached to logp's graph. A stream that the row reads and does
+    not get is a ConfigError; others are ignored. Arithmetic is in float32 or wider; log-probs other than `logp_N`,
+    advantages and weights are constants.
+    """
+    _demand(row, streams)
+    logp_N = widened(streams.logp_N)
+    advantage_N = streams.advantage_N.detach().to(logp_N.dtype)
+    weight_N = streams.weight_N.detach()
+    anchor_N = widened(streams.read(f"{row.anchor}_logp").detach())
+    ratio_N = row.ratio(logp_N, anchor_N, streams.seq_N)
+    trusted = row.trust(ratio_N, advantage_N, logp_N, anchor_N)
+    penalties = [regularizer(streams, logp_N, anchor_N) for regularizer in row.regularizers]
+    loss_N = sum((penalty.loss_N for penalty in penalties), start=trusted.loss_N)
+    value = (weight_N * loss_N).sum()
+    policy = (weight_N * trusted.loss_N).sum()
+    tallies = [
+        Tally("loss", Sum, value),
+        Tally("policy_loss", Sum, policy),
+        *_moved(ratio_N, trusted, anchor_N),
+        _mean("prob", logp_N.exp()),
+        *([] if streams.entropy_N is None else [_mean("entropy", streams.entropy_N)]),
+        *(tally for penalty in penalties for tally in _penalised(penalty)),
+    ]
+    return Loss(value, _read(tallies), loss_N)
+
+
+def _demand(row: Algorithm, streams: Streams) -> None:
+    """ConfigError naming row and stream, before any arithmetic, if a stream that the row reads is not there."""
+    try:
+        for name in sorted(row.reads):
+            streams.read(name)
+    except ConfigError as error:
+        raise ConfigError(f"{row.name} {error}") from None
+
+
+class Tally(NamedTuple):
+    """A metric still on the device: read together with all others, so that a GPU waits once."""
+
+    name: str
+    kind: type[Mean] | type[Sum] | type[Low] | type[High]
+    total: Tensor
+    weight: Tensor | None = None
+
+
+def _mean(name: str, value_N: Tensor) -> Tally:
+    value_N = value_N.detach().to(widest(value_N.device))
+    return Tally(name, Mean, value_N.sum(), torch.ones_like(value_N).sum())
+
+
+def _moved(ratio_N: Tensor, trusted: Trusted, anchor_N: Tensor) -> list[Tally]:
+    """How far the tokens moved, and the share that the trust region held back on each side."""
+    up_N = trusted.high_N.to(widest(ratio_N.device))
+    tallies = [
+        _mean("ratio", ratio_N),
+        _mean("clip_ratio/low_mean", trusted.low_N),
+        _mean("clip_ratio/high_mean", trusted.high_N),
+        Tally("clip_ratio/high_prob", Mean, (up_N * anchor_N.exp()).sum(), up_N.sum()),
+    ]
+    if ratio_N.numel():
+        tallies += [Tally("ratio/max", High, ratio_N.max()), Tally("ratio/min", Low, ratio_N.min())]
+    return tallies
+
+
+def _penalised(penalty: Penalty) -> Iterable[Tally]:
+    yield from (_mean(name, value_N) for name, value_N in penalty.means.items())
+    yield from (Tally(name, Sum, hit_N.sum()) for name, hit_N in penalty.counts.items())
+
+
+def _read(tallies: list[Tally]) -> dict[str, Metric]:
+    """Every tally as plain Python floats, in one transfer from the device."""
+    wide = widest(tallies[0].total.device)
+    pairs = [(tally.total, tally.total if tally.weight is None else tally.weight) for tally in tallies]
+    stacked = torch.stack([number.detach().to(wide) for pair in pairs for number in pair])
+    numbers = cast("list[float]", stacked.tolist())  # pyright: ignore[reportUnknownMemberType]
+    return {
+        tally.name: Mean(total, weight) if tally.kind is Mean else tally.kind(total)  # type: ignore[call-arg]
+        for tally, total, weight in zip(tallies, numbers[::2], numbers[1::2], strict=True)
+    }

@@ -1,0 +1,102 @@
+"""The objective on the shapes people have: [B, T] tensors and a mask, one row per completion.
+
+Tokens are selected by the mask, never multiplied by it: whatever stands under a 0 (NaN, inf, 1e30) reaches neither
+the loss, nor the metrics, nor the gradient. Axes: B completions, T padded positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from strop.objective.advantage import Advantage
+from strop.objective.aggregation import Aggregation, Constant
+from strop.objective.choices import choose
+from strop.objective.objective import Algorithm, Loss, objective
+from strop.objective.streams import Streams
+
+SHORT = {"clip_high": "clip_ratio/high_mean", "clip_low": "clip_ratio/low_mean"}
+
+
+def advantages(reward: Tensor, group: Tensor, kind: str | Advantage = "standardized") -> Tensor:
+    """Credit of each completion among the completions of its group.    [B], [B] -> [B], float64
+
+    `group` is an id per completion: any integers, not necessarily adjacent. `kind` is standardized, centered,
+    leave_one_out or batch_standardized, or a record with its own ddof and eps.
+    """
+    estimator: Advantage = choose("advantage", kind)
+    reward = torch.as_tensor(reward)
+    return estimator(reward, torch.as_tensor(group, device=reward.device))
+
+
+def token_weights(
+    mask: Tensor, group: Tensor, aggregation: str | Aggregation = "token", length: int | None = None
+) -> Tensor:
+    """Each token's share of the objective; 0 under the mask.    [B, T], [B] -> [B, T], float64
+
+    `aggregation` is token, prompt, sequence or constant, which needs `length`. Compute once for an optimizer batch,
+    from the final mask; a micro-batch takes its slice.
+    """
+    mean: Aggregation = choose("aggregation", aggregation)
+    if isinstance(mean, Constant) and length is not None:
+        mean = Constant(length)
+    keep, row_N = _live(mask)
+    weight_N = mean(row_N, _groups(group, keep))
+    return torch.zeros(keep.shape, dtype=weight_N.dtype, device=keep.device).masked_scatter(keep, weight_N)
+
+
+def policy_loss(
+    row: Algorithm,
+    *,
+    logp: Tensor,
+    advantage: Tensor,
+    mask: Tensor,
+    group: Tensor,
+    old_logp: Tensor | None = None,
+    weight: Tensor | None = None,
+    ref_logp: Tensor | None = None,
+    sampler_logp: Tensor | None = None,
+    masked_logp: Tensor | None = None,
+    entropy: Tensor | None = None,
+) -> Loss:
+    """The row's loss over padded tensors: out.value to call backward on, out.metrics, out.loss_N.
+
+    Everything is [B, T], but `group` [B] and `advantage` [B] or [B, T]. With `weight` None the weights are those of
+    the mask given; whoever splits a batch computes token_weights once and passes each part its slice. An all-masked
+    batch gives exactly 0, attached to the graph. The metrics are the objective's, and clip_high and clip_low.
+    """
+    keep, seq_N = _live(mask)
+    _same_shape(keep, logp=logp, old_logp=old_logp, weight=weight, ref_logp=ref_logp)
+    _same_shape(keep, sampler_logp=sampler_logp, masked_logp=masked_logp, entropy=entropy)
+    if advantage.dim() == 1 and advantage.numel() == keep.shape[0]:
+        advantage = advantage[:, None].expand(keep.shape)
+    _same_shape(keep, advantage=advantage)
+    weight_N = row.weights(seq_N, _groups(group, keep)) if weight is None else weight[keep]
+    given = {"old_logp": old_logp, "sampler_logp": sampler_logp, "ref_logp": ref_logp, "masked_logp": masked_logp}
+    wanted = {name: value for name, value in given.items() if name in row.reads}
+    optional = {f"{name}_N": value[keep] for name, value in {**wanted, "entropy": entropy}.items() if value is not None}
+    out = objective(row, Streams(logp[keep], advantage[keep], weight_N, seq_N, **optional))
+    return replace(out, metrics={**out.metrics, **{short: out.metrics[name] for short, name in SHORT.items()}})
+
+
+def _live(mask: Tensor) -> tuple[Tensor, Tensor]:
+    """The mask as booleans [B, T], and the row of each live token [N]."""
+    if mask.dim() != 2:
+        raise ValueError(f"mask must be [B, T], got {[*mask.shape]}")
+    keep = mask != 0
+    return keep, keep.nonzero()[:, 0]
+
+
+def _groups(group: Tensor, keep: Tensor) -> Tensor:
+    group = torch.as_tensor(group, device=keep.device)
+    if group.shape != keep.shape[:1]:
+        raise ValueError(f"group must be [B] = [{keep.shape[0]}], one id per completion, got {[*group.shape]}")
+    return group
+
+
+def _same_shape(keep: Tensor, **given: Tensor | None) -> None:
+    for name, value in given.items():
+        if value is not None and value.shape != keep.shape:
+            raise ValueError(f"{name} must be {[*keep.shape]} like the mask, got {[*value.shape]}")
