@@ -84,8 +84,10 @@ def _task(config: Config) -> Found:
 
 def _reward(reward: str) -> Found:
     path, colon, function = reward.rpartition(":")
-    if not colon or not path.endswith(".py") or not function.isidentifier():
-        yield "task.reward", f"{reward!r} is not of the form FILE.py:FUNCTION"
+    if not colon and "." in reward and all(name.isidentifier() for name in reward.split(".")):
+        return
+    if not path.endswith(".py") or not function.isidentifier():
+        yield "task.reward", f"{reward!r} is not of the form FILE.py:FUNCTION or MODULE.FUNCTION"
     elif not Path(path).expanduser().is_file():
         yield "task.reward", f"there is no file {path}{did_you_mean(_siblings(Path(path)))}"
 
@@ -147,7 +149,7 @@ def _idle(config: Config) -> Found:
     if task.kind == "arithmetic":
         for key in ("file", "held_out_file", "prompt_key", "answer_key"):
             yield f"task.{key}", "has no effect: task.kind arithmetic makes its own problems"
-    if train.warmup_steps > train.steps * train.updates * train.passes:
+    if train.warmup_steps > train.steps:
         yield "train.warmup_steps", "is longer than the run: train.learning_rate is never reached"
     if train.dtype == "bfloat16" and config.device == "cpu":
         yield "train.dtype", "bfloat16 is far slower than float32 on most CPUs"

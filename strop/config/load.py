@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from strop.config.check import check, where
 from strop.config.nearest import did_you_mean, nearest
 from strop.config.reader import Setting, Settings, read_file, read_flags, read_mapping, read_text
+from strop.config.row import row_warnings
 from strop.config.schema import KEYS, LEAVES, Config
 from strop.errors import ConfigError
 
@@ -37,10 +38,7 @@ def load(
         given |= _read_path(Path(path))
     given |= read_mapping(mapping or {})
     given |= read_flags(flags)
-    config = _validate(_with_model_layer(given))
-    config._warnings = check(config)
-    assert config.row  # noqa: S101  resolved here so that a wrong row is refused before a model loads
-    return config
+    return _checked(_validate(_with_model_layer(given)))
 
 
 def resolve(config: Config | Mapping[str, Any] | str | Path) -> Config:
@@ -49,10 +47,14 @@ def resolve(config: Config | Mapping[str, Any] | str | Path) -> Config:
         return load(mapping=config)
     if not isinstance(config, Config):
         return load([config])
-    again = _validate({key: Setting(value, config.sources[key]) for key, value in config.flat().items()})
-    again._warnings = check(again)
-    assert again.row  # noqa: S101
-    return again
+    return _checked(_validate({key: Setting(value, config.sources[key]) for key, value in config.flat().items()}))
+
+
+def _checked(config: Config) -> Config:
+    """The same, refused here, before a model loads, where its settings or its row cannot mean anything."""
+    config._warnings = check(config)
+    config._warnings += row_warnings(config)
+    return config
 
 
 def _read_path(path: Path) -> Settings:

@@ -13,28 +13,38 @@ CHOICES = ("advantage", "ratio", "trust", "aggregation", "regularizers")
 
 
 def resolve_row(config: Config) -> Any:
-    """The strop.algorithms.Algorithm of a configuration, checked against its sampling; imports torch."""
-    from strop.algorithms import algorithm
+    """The strop.algorithms.Algorithm of a configuration, checked against its sampling; imports torch.
+
+    A constant mean without a length of its own divides by `objective.length`, or by `rollout.max_tokens`.
+    """
+    from strop.algorithms import algorithm, filled
 
     objective = config.objective.model_dump()
     changes = {name: objective[name] for name in CHOICES if objective[name] != ""}
-    length = {"length": config.objective.length or config.rollout.max_tokens}
-    _build(config, "algorithm", algorithm, length)
+    length = {"length": objective["length"]} if objective["length"] else {}
+    _build(config, "algorithm", algorithm, {})
     for name, value in changes.items():
-        _build(config, f"objective.{name}", algorithm, {name: value, **length})
-    row = _build(config, "algorithm", algorithm, changes | length)
+        _build(config, f"objective.{name}", algorithm, {name: value})
+    row = filled(_build(config, "objective.length", algorithm, changes | length), config.rollout.max_tokens)
     for key, text in _beside(config, row):
         raise refuse(config, key, text)
     return row
+
+
+def row_warnings(config: Config) -> tuple[str, ...]:
+    """Settings that have no effect under the row."""
+    mean = config.row.aggregation.kind
+    if not config.objective.length or mean == "constant":
+        return ()
+    text = f"has no effect: the mean is {mean}, and only a constant one divides by a length"
+    return (f"{where(config.sources['objective.length'])}objective.length {text}",)
 
 
 def _build(config: Config, key: str, algorithm: Callable[..., Any], changes: dict[str, Any]) -> Any:
     try:
         return algorithm(config.algorithm, **changes)
     except ConfigError as error:
-        text = str(error)
-        named = text if text.startswith(key) else f"{key}: {text}"
-        raise ConfigError(where(config.sources[key]) + named) from error
+        raise ConfigError(f"{where(config.sources[key])}{key}: {error}") from error
 
 
 def _beside(config: Config, row: Any) -> Found:

@@ -52,7 +52,7 @@ class Task(Section):
     )
     reward: str = setting(
         "",
-        "The reward function, as `file.py:function`. Empty: the answer must match column `task.answer_key`.",
+        "The reward function, as `file.py:function` or `module.function`. Empty: the task's own; `jsonl` has none.",
     )
     solved: float = setting(
         1.0, "Score from which a completion counts as right: a group whose scores all reach it is all right."
@@ -126,7 +126,7 @@ class Objective(Section):
 class Train(Section):
     steps: Whole = setting(50, "Rollout batches to train on; the unit of every `every`.", gt=0)
     learning_rate: float = setting(1e-6, "AdamW's step size after warm-up.", gt=0)
-    warmup_steps: Whole = setting(10, "Optimizer steps over which the learning rate rises from 0, linearly.", ge=0)
+    warmup_steps: Whole = setting(10, "Steps over which the learning rate rises from 0, linearly.", ge=0)
     weight_decay: float = setting(0.0, "AdamW's decoupled weight decay.", ge=0)
     beta1: float = setting(0.9, "AdamW's decay of the mean gradient.", ge=0, lt=1)
     beta2: float = setting(0.999, "AdamW's decay of the mean squared gradient.", ge=0, lt=1)
@@ -201,6 +201,12 @@ class Config(Section):
     def dump(self) -> dict[str, Any]:
         """Every value as a plain nested dict, which `load` reads back to the same configuration."""
         return self.model_dump()
+
+    def to_yaml(self) -> str:
+        """The same as YAML text with the source of each value beside it; `load` reads it back."""
+        from strop.config.writer import to_yaml
+
+        return to_yaml(self)
 
     def flat(self) -> dict[str, Any]:
         """Key path -> value, in the order of the schema."""

@@ -1,0 +1,32 @@
+"""A Config as a YAML file that a person can read and `load` reads back: every key, its value, and where it came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from strop.config.schema import LEAVES, Config
+
+COLUMN = 44
+
+
+def to_yaml(config: Config) -> str:
+    """One line for each key, in the order of the schema, its source as a comment."""
+    lines: list[str] = []
+    open_sections: list[str] = []
+    for key in LEAVES:
+        *sections, name = key.split(".")
+        for depth, section in enumerate(sections):
+            if open_sections[: depth + 1] != sections[: depth + 1]:
+                lines.append(f"{'  ' * depth}{section}:")
+        open_sections = sections
+        setting = f"{'  ' * len(sections)}{name}: {scalar(config.value(key))}"
+        lines.append(f"{setting:<{COLUMN}}  # {config.sources[key]}")
+    return "\n".join(lines) + "\n"
+
+
+def scalar(value: Any) -> str:
+    """A value in one line of YAML, read alike by YAML 1.1 and 1.2."""
+    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=False, width=float("inf"))
+    return text.removesuffix("\n").removesuffix("\n...").strip()
