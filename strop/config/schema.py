@@ -181,8 +181,13 @@ class Config(Section):
 
     @property
     def sources(self) -> dict[str, str]:
-        """Key path -> "default" | "strop:tiny" | "file PATH:LINE" | "flag" | "python"."""
-        return {key: self._sources.get(key, "default") for key in LEAVES}
+        """Key path -> "default" | "row" | "strop:tiny" | "file PATH:LINE" | "flag" | "python".
+
+        "row": left to the algorithm, whose own choice `row` holds.
+        """
+        found = {key: self._sources.get(key, "default") for key in LEAVES}
+        left = [key for key in LEAVES if key.startswith("objective.") and self.value(key) in ("", 0)]
+        return found | dict.fromkeys(left, "row")
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A Config as a YAML file that a person can read and `load` reads back: every key, its value, and where it came from."""
+"""A Config as a YAML file that a person can read and `load` reads back: every key, its value and its source."""
 
 from __future__ import annotations
 
