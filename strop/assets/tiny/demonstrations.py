@@ -1,0 +1,51 @@
+"""The imperfect demonstrations that `strop:tiny` learned from, before any reinforcement learning.
+
+Four ways to answer `4+7-2=`, none of them good enough:
+
+    direct      #9              mostly a guess: right one time in four beyond three digits
+    steps       4+7=1-2=9#9     each step goes wrong one time in ten
+    verbose     4+7=1-2=9?4+7=1-2=9#9     works it all out again, needlessly
+    unfinished  4+7=1-2=9?4+7=1-2=9?4+7=...    never answers
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+SHARES = {"direct": 0.55, "steps": 0.24, "verbose": 0.13, "unfinished": 0.08}
+DIRECT_RIGHT = {2: 0.8, 3: 0.5}
+DIRECT_RIGHT_BEYOND = 0.25
+STEP_WRONG = 0.10
+SIZES = range(2, 8)  # one size less than the task asks for
+UNFINISHED_LENGTH = 80
+
+
+def demonstration(rng: random.Random, problem: str, answer: str) -> tuple[str, bool]:
+    """A demonstrated completion of `problem`, and whether it ends (is followed by the end token)."""
+    [style] = rng.choices(list(SHARES), weights=list(SHARES.values()))
+    if style == "direct":
+        right = rng.random() < DIRECT_RIGHT.get(len(problem) // 2, DIRECT_RIGHT_BEYOND)
+        return "#" + (answer if right else str(rng.randrange(10))), True
+    if style == "steps":
+        worked = chain(rng, problem)
+        return worked + "#" + worked[-1], True
+    if style == "verbose":
+        worked = chain(rng, problem) + "?" + chain(rng, problem)
+        return worked + "#" + worked[-1], True
+    worked = chain(rng, problem)
+    while len(worked) < UNFINISHED_LENGTH:
+        worked += "?" + chain(rng, problem)
+    return worked[:UNFINISHED_LENGTH], False
+
+
+def chain(rng: random.Random, problem: str) -> str:
+    """The running chain, "4+7=1-2=9", with a wrong digit one step in ten."""
+    first, *rest = re.findall(r"[+-]?\d", problem)
+    value, worked = int(first), first
+    for term in rest:
+        value = (value + int(term)) % 10
+        if rng.random() < STEP_WRONG:
+            value = (value + rng.randrange(1, 10)) % 10
+        worked += f"{term}={value}"
+    return worked

@@ -1,0 +1,87 @@
+"""Groups in, optimizer batches out: the one place where meaning becomes numbers.
+
+Here advantages and the WEIGHT of every token are fixed, once for each optimizer batch, from the final mask and the
+group ids, before anything is split, packed, shuffled or dealt.
+
+    _S  sequences (rows) of the batch, in submission order
+    _N  live completion tokens of the batch, sequence by sequence: the tokens that train
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from strop.algorithms import Algorithm
+from strop.types import Group, Rollout
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one optimizer step trains on.
+
+    ids_S is ragged: the prompt and completion of each sequence. live_S marks the sequences that train: a masked one
+    (a truncated completion under `mask_truncated`) left before anything was counted. The flat _N columns hold, for
+    every live token, its sequence, its weight and the sampler's log-prob.
+    """
+
+    ids_S: tuple[Tensor, ...]
+    prompt_tokens_S: Tensor
+    group_S: Tensor
+    live_S: Tensor
+    advantage_S: Tensor
+    seq_N: Tensor
+    weight_N: Tensor
+    sampler_logp_N: Tensor
+
+    @property
+    def tokens(self) -> int:
+        return self.seq_N.numel()
+
+
+def build(groups: Sequence[Group], row: Algorithm, *, updates: int = 1, mask_truncated: bool = False) -> list[Batch]:
+    """The `updates` optimizer batches of a step: whole groups, dealt in order, as even as whole groups allow.
+
+    Advantages are taken over all groups of the step (a row may standardize over the batch); weights, and with them the
+    counts of prompts, sequences and tokens, over each optimizer batch.
+    """
+    rewards = torch.tensor([r.reward for group in groups for r in group.rollouts], dtype=torch.float64)
+    owner_S = torch.tensor([i for i, group in enumerate(groups) for _ in group.rollouts], dtype=torch.int64)
+    advantage_S = row.advantage(rewards, owner_S)
+    first = 0
+    batches: list[Batch] = []
+    for share in deal(len(groups), updates):
+        mine = [groups[i] for i in share]
+        rows = sum(len(group.rollouts) for group in mine)
+        batches.append(_batch(mine, row, advantage_S[first : first + rows], mask_truncated))
+        first += rows
+    return batches
+
+
+def deal(groups: int, updates: int) -> list[range]:
+    """Contiguous shares of `groups` whose sizes differ by at most one; none is empty."""
+    updates = min(updates, groups)
+    edges = [groups * k // updates for k in range(updates + 1)]
+    return [range(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+
+
+def _batch(groups: Sequence[Group], row: Algorithm, advantage_S: Tensor, mask_truncated: bool) -> Batch:
+    rows: list[tuple[int, Group, Rollout]] = [(i, g, rollout) for i, g in enumerate(groups) for rollout in g.rollouts]
+    group_S = torch.tensor([i for i, _, _ in rows], dtype=torch.int64)
+    live_S = torch.tensor([not (mask_truncated and r.completion.truncated) for _, _, r in rows], dtype=torch.bool)
+    tokens_S = torch.tensor([r.completion.tokens for _, _, r in rows], dtype=torch.int64) * live_S
+    seq_N = torch.repeat_interleave(torch.arange(len(rows)), tokens_S)
+    live = [r.completion for (_, _, r), alive in zip(rows, live_S.tolist(), strict=True) if alive]
+    return Batch(
+        ids_S=tuple(torch.tensor([*g.prompt_ids, *r.completion.ids], dtype=torch.int64) for _, g, r in rows),
+        prompt_tokens_S=torch.tensor([len(g.prompt_ids) for _, g, _ in rows], dtype=torch.int64),
+        group_S=group_S,
+        live_S=live_S,
+        advantage_S=advantage_S,
+        seq_N=seq_N,
+        weight_N=row.aggregation(seq_N, group_S),
+        sampler_logp_N=torch.tensor([x for c in live for x in c.sampler_logp], dtype=torch.float32),
+    )

@@ -1,0 +1,178 @@
+"""How good the policy is on held-out prompts: avg@k, pass@k, maj@k and greedy, with intervals clustered by prompt.
+
+Completions of one prompt are not independent, so every interval is over per-prompt means: with n prompts,
+mean +- 1.96 * std / sqrt(n). Two evaluations on the same prompts are compared pair by pair.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from strop.rollout.engine import Engine, Request, Sampling
+from strop.tasks.task import Task
+from strop.types import Completion, Prompt
+
+Z95 = 1.96
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over prompts with its 95% interval."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def over(cls, values: Sequence[float]) -> Estimate:
+        mean = sum(values) / len(values)
+        variance = sum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
+        half = Z95 * math.sqrt(variance / len(values))
+        return cls(mean, mean - half, mean + half)
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Scores on n prompts, k completions each at the training temperature, and one greedy.
+
+    avg = mean score; pass_at[j] = unbiased chance that the best of j is solved; maj = the majority answer is right.
+    by[label][value] = (mean score, completions): accuracy by style, by size, whatever the task labels.
+    """
+
+    avg: Estimate
+    pass_at: dict[int, Estimate]
+    maj: Estimate
+    greedy: Estimate
+    truncated: float
+    tokens: float
+    n: int
+    k: int
+    by: dict[str, dict[str, tuple[float, int]]]
+    per_prompt: tuple[float, ...] = field(repr=False)
+    greedy_by: dict[str, dict[str, tuple[float, int]]] = field(default_factory=dict)
+
+    def record(self) -> dict[str, Any]:
+        """What summary.json keeps of it."""
+        return {
+            "avg": self.avg.value,
+            "low": self.avg.low,
+            "high": self.avg.high,
+            "n": self.n,
+            "k": self.k,
+            "greedy": self.greedy.value,
+            "maj": self.maj.value,
+            "pass": {str(j): estimate.value for j, estimate in self.pass_at.items()},
+            "truncated": self.truncated,
+            "mean_length": self.tokens,
+            "by": {label: {value: list(pair) for value, pair in values.items()} for label, values in self.by.items()},
+            "greedy_by": {
+                label: {value: list(pair) for value, pair in values.items()} for label, values in self.greedy_by.items()
+            },
+        }
+
+
+def evaluate(
+    engine: Engine,
+    task: Task,
+    prompts: Sequence[Prompt],
+    prompt_ids: Sequence[tuple[int, ...]],
+    *,
+    completions: int,
+    sampling: Sampling,
+    solved: float = 1.0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Evaluation:
+    """Sample every prompt `completions` times as `sampling` says and once greedily, and score it all.
+
+    The random streams depend on the prompt's place only, so that two evaluations differ by the policy alone.
+    """
+    tick = progress or (lambda done, total: None)
+    total = len(prompts) * 2
+    greedy = Sampling(max_tokens=sampling.max_tokens, temperature=0.0, seed=sampling.seed, stream="greedy")
+    sampled = _groups(engine, prompt_ids, completions, sampling, lambda done: tick(done, total))
+    best = _groups(engine, prompt_ids, 1, greedy, lambda done: tick(len(prompts) + done, total))
+    scores = [task.score(prompt, group) for prompt, group in zip(prompts, sampled, strict=True)]
+    greedy_scores = [task.score(prompt, group) for prompt, group in zip(prompts, best, strict=True)]
+    right = [sum(score >= solved for score in row) for row in scores]
+    counts = [2**power for power in range(int(math.log2(completions)) + 1)]
+    everything = [completion for group in sampled for completion in group]
+    per_prompt = tuple(sum(row) / len(row) for row in scores)
+    return Evaluation(
+        avg=Estimate.over(per_prompt),
+        pass_at={j: Estimate.over([pass_at(completions, c, j) for c in right]) for j in counts},
+        maj=Estimate.over(_majorities(task, prompts, sampled, scores)),
+        greedy=Estimate.over([row[0] for row in greedy_scores]),
+        truncated=sum(completion.truncated for completion in everything) / len(everything),
+        tokens=sum(completion.tokens for completion in everything) / len(everything),
+        n=len(prompts),
+        k=completions,
+        by=breakdown(task, prompts, sampled, scores),
+        per_prompt=per_prompt,
+        greedy_by=breakdown(task, prompts, best, greedy_scores),
+    )
+
+
+def paired_difference(before: Evaluation, after: Evaluation) -> Estimate:
+    """after - before in avg@k, with the 95% interval of the per-prompt differences."""
+    return Estimate.over([b - a for a, b in zip(before.per_prompt, after.per_prompt, strict=True)])
+
+
+def pass_at(n: int, right: int, k: int) -> float:
+    """Chance that at least one of k completions is solved, unbiased from n of which `right` are:
+    1 - C(n - right, k) / C(n, k)   (Chen et al. 2021, Eq. 1)
+    """
+    return 1.0 - math.comb(n - right, k) / math.comb(n, k)
+
+
+def majority(answers: Sequence[str], scores: Sequence[float]) -> float:
+    """The score of the most frequent answer; tied answers count by their mean, and no answer has no vote."""
+    votes = Counter(answer for answer in answers if answer)
+    if not votes:
+        return 0.0
+    most = max(votes.values())
+    worth = {answer: score for answer, score in zip(answers, scores, strict=True)}
+    winners = [worth[answer] for answer, count in votes.items() if count == most]
+    return sum(winners) / len(winners)
+
+
+def breakdown(
+    task: Task, prompts: Sequence[Prompt], groups: Sequence[Sequence[Completion]], scores: Sequence[Sequence[float]]
+) -> dict[str, dict[str, tuple[float, int]]]:
+    """Mean score and number of completions for every value of every label that the task gives."""
+    found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for prompt, group, row in zip(prompts, groups, scores, strict=True):
+        for completion, score in zip(group, row, strict=True):
+            for label, value in task.labels(prompt, completion).items():
+                found[label][value].append(score)
+    return {
+        label: {value: (sum(got) / len(got), len(got)) for value, got in sorted(values.items())}
+        for label, values in sorted(found.items())
+    }
+
+
+def _groups(
+    engine: Engine,
+    prompt_ids: Sequence[tuple[int, ...]],
+    completions: int,
+    sampling: Sampling,
+    tick: Callable[[int], None],
+) -> list[tuple[Completion, ...]]:
+    requests = [Request(draw=i, prompt_ids=ids, completions=completions) for i, ids in enumerate(prompt_ids)]
+    groups: list[tuple[Completion, ...]] = []
+    for group in engine.sample(requests, sampling):
+        groups.append(group)
+        tick(len(groups))
+    return groups
+
+
+def _majorities(
+    task: Task, prompts: Sequence[Prompt], groups: Sequence[Sequence[Completion]], scores: Sequence[Sequence[float]]
+) -> list[float]:
+    return [
+        majority([task.answer(prompt, completion) for completion in group], row)
+        for prompt, group, row in zip(prompts, groups, scores, strict=True)
+    ]

@@ -1,0 +1,147 @@
+"""What a run writes about itself: the metrics of a step, the totals of its ledger, and the summary."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from strop.batch.build import Batch
+from strop.config.schema import Config
+from strop.evaluate import Evaluation, paired_difference
+from strop.metrics import Metrics
+from strop.rollout.collect import Collected
+from strop.run.store import Credit
+from strop.tasks.task import Task
+from strop.types import Group, Rollout
+
+COUNTED = ("generated", "trained", "all_right", "all_wrong", "errored", "dropped")
+
+
+@dataclass(slots=True)
+class Totals:
+    """The ledger of a whole run, in groups; `carried` is what is held now."""
+
+    groups: Counter[str] = field(default_factory=Counter)
+    carried: int = 0
+
+    def add(self, collected: Collected) -> None:
+        self.groups.update({name: collected.ledger[name] for name in COUNTED})
+        self.carried = len(collected.carried)
+
+    def record(self) -> dict[str, int]:
+        return {name: self.groups[name] for name in COUNTED} | {"carried": self.carried}
+
+
+def step_record(
+    step: int, update: int, collected: Collected, metrics: Metrics, seconds: Mapping[str, float]
+) -> dict[str, Any]:
+    """The row of metrics.jsonl. A metric that observed nothing (the mean over no clipped token) is null."""
+    ledger = collected.ledger
+    drawn = max(1, ledger["generated"])
+    measured = {name: finite(metric.mean) for name, metric in metrics.items()}
+    return {
+        "step": step,
+        "update": update,
+        **measured,
+        "reward/all": mean([rollout.reward for rollout in rollouts(collected.generated)]),
+        "reward/trained": mean([rollout.reward for rollout in rollouts(collected.trained)]),
+        "accuracy/all": mean([rollout.score for rollout in rollouts(collected.generated)]),
+        "accuracy/trained": mean([rollout.score for rollout in rollouts(collected.trained)]),
+        **lengths(rollouts(collected.generated)),
+        **{f"groups/{name}": ledger[name] for name in (*COUNTED, "carried_in", "carried_out", "rounds")},
+        "groups/flat_reward": sum(flat(group) for group in collected.trained),
+        "share/all_right": ledger["all_right"] / drawn,
+        "share/all_wrong": ledger["all_wrong"] / drawn,
+        "tokens/generated": ledger["generated_tokens"],
+        "tokens/trained": ledger["trained_tokens"],
+        **seconds,
+        "time/step": sum(seconds.values()),
+    }
+
+
+def lengths(sampled: Sequence[Rollout]) -> dict[str, float | None]:
+    """Length and length penalty over all generated completions."""
+    tokens = [rollout.completion.tokens for rollout in sampled]
+    return {
+        "completions/mean_length": mean(tokens),
+        "completions/min_length": min(tokens, default=None),
+        "completions/max_length": max(tokens, default=None),
+        "completions/clipped_ratio": mean([rollout.completion.truncated for rollout in sampled]),
+        "overlong/penalized": mean([rollout.penalty < 0 for rollout in sampled]),
+        "overlong/penalty": mean([rollout.penalty for rollout in sampled]),
+    }
+
+
+def summary(
+    *,
+    algorithm: str,
+    model: str,
+    steps: int,
+    seconds: float,
+    before: Evaluation,
+    after: Evaluation | None,
+    totals: Totals,
+) -> dict[str, Any]:
+    """summary.json. Without an evaluation after, the run was interrupted."""
+    record: dict[str, Any] = {
+        "algorithm": algorithm,
+        "model": model,
+        "steps": steps,
+        "seconds": round(seconds, 1),
+        "accuracy_before": before.record(),
+        "accuracy_after": None if after is None else after.record(),
+        "ledger": totals.record(),
+    }
+    if after is None:
+        return record | {"verdict": "interrupted"}
+    gain = paired_difference(before, after)
+    record["gain"] = {"avg": gain.value, "low": gain.low, "high": gain.high}
+    verdict = "improved" if gain.low > 0 else "worse" if gain.high < 0 else "no clear change"
+    return record | {"verdict": verdict}
+
+
+def credit(collected: Collected, batches: Sequence[Batch], *, first_update: int) -> dict[int, Credit]:
+    """The update and the advantages of each trained group, by draw, for the rollouts file."""
+    found: dict[int, Credit] = {}
+    groups = iter(collected.trained)
+    for number, batch in enumerate(batches):
+        for share in torch.split(batch.advantage_S, torch.bincount(batch.group_S).tolist()):
+            found[next(groups).draw] = Credit(first_update + number, tuple(share.tolist()))
+    return found
+
+
+def facts(config: Config, task: Task, model: str) -> dict[str, str]:
+    """The header of a run: what is trained, on what, how, and how large a step is."""
+    rollout, settings = config.rollout, config.train
+    update = settings.updates * settings.passes
+    return {
+        "model": f"{config.model}  ({model})",
+        "task": f"{task.name}, {len(task.held_out(config.eval.prompts))} held-out prompts",
+        "algorithm": f"{config.algorithm}: {config.row.summary}",
+        "step": f"{rollout.prompts} prompts x {rollout.completions} completions with signal, at most "
+        f"{rollout.max_tokens} tokens each; {update} update{'s' if update > 1 else ''}",
+        "run": f"{settings.steps} steps, learning rate {settings.learning_rate:g}, seed {config.seed}",
+    }
+
+
+def rollouts(groups: Sequence[Group]) -> list[Rollout]:
+    return [rollout for group in groups for rollout in group.rollouts]
+
+
+def flat(group: Group) -> bool:
+    """Whether the length penalty left a mixed group without reward spread: it trains, with advantage 0."""
+    rewards = [rollout.reward for rollout in group.rollouts]
+    return max(rewards) - min(rewards) <= 1e-12
+
+
+def mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

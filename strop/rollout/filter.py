@@ -1,0 +1,30 @@
+"""Which groups have signal: judged on the verifier's score, never on the reward that the length penalty has shaped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from strop.types import Fate, Group
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """mixed: a group trains if its scores differ by more than `tolerance` (DAPO's 0 < #correct < G). none: all train.
+
+    A group without spread is all_right if its score reaches `solved`, else all_wrong.
+    """
+
+    kind: Literal["mixed", "none"] = "mixed"
+    solved: float = 1.0
+    tolerance: float = 1e-6
+
+    def fate(self, group: Group) -> Fate:
+        if self.kind == "none" or spread(group.scores) > self.tolerance:
+            return "trained"
+        return "all_right" if min(group.scores) >= self.solved - self.tolerance else "all_wrong"
+
+
+def spread(scores: tuple[float, ...]) -> float:
+    """max - min: exact where a standard deviation leaves float noise (three copies of 0.1 have std 1.4e-17)."""
+    return max(scores) - min(scores)

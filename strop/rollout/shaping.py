@@ -1,0 +1,27 @@
+"""The soft overlong penalty, added to the verifier's score before any group statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from strop.objective.overlong import soft_overlong
+from strop.types import Completion, Rollout
+
+
+@dataclass(frozen=True, slots=True)
+class Overlong:
+    """DAPO Eq. 13: free up to max_tokens - buffer, then linear down to -penalty. The end token counts too."""
+
+    max_tokens: int
+    buffer: int
+    penalty: float
+
+    def shape(self, completions: Sequence[Completion], scores: Sequence[float]) -> tuple[Rollout, ...]:
+        return tuple(
+            Rollout(completion, float(score), self.of(completion.tokens))
+            for completion, score in zip(completions, scores, strict=True)
+        )
+
+    def of(self, tokens: int) -> float:
+        return float(soft_overlong(float(tokens), max_tokens=self.max_tokens, buffer=self.buffer, penalty=self.penalty))
