@@ -1,0 +1,140 @@
+"""The loss of a row, token by token, with its metrics and its gradient by hand.
+
+value = sum over live tokens of  weight * ( trust(ratio, advantage) + sum of regularizers )
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from strop.metrics import High, Low, Mean, Metric, Sum
+from strop.reference.aggregation import token_weights
+from strop.reference.arrays import Batch, Floats, Grid, floats, grid
+from strop.reference.ratio import BOUND, hand_back, ratios
+from strop.reference.regularizer import kl_token
+from strop.reference.trust import TRUSTS
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """`value`, the sum of weight * `loss`; its derivatives by logp and by the entropy stream; all others are [B, T]."""
+
+    value: float
+    metrics: dict[str, Metric]
+    loss: Floats
+    gradient: Floats
+    entropy_gradient: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One term of the loss: per token its value, and its derivatives, already weighted, by logp and by entropy."""
+
+    loss: Grid
+    gradient: Grid
+    entropy_gradient: Grid
+    metrics: dict[str, Metric]
+
+
+def policy_loss(
+    row: Any,
+    *,
+    logp: ArrayLike,
+    advantage: ArrayLike,
+    mask: ArrayLike,
+    group: ArrayLike,
+    old_logp: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    ref_logp: ArrayLike | None = None,
+    sampler_logp: ArrayLike | None = None,
+    masked_logp: ArrayLike | None = None,
+    entropy: ArrayLike | None = None,
+) -> Loss:
+    """The row's loss over padded arrays.    all [B, T], but group [B] and advantage [B] or [B, T]"""
+    anchor = {"old": old_logp, "sampler": sampler_logp}[row.ratio.anchor]
+    batch = Batch(grid(mask), grid(logp), grid(floats(anchor)))  # type: ignore[arg-type]
+    share = grid(token_weights(mask, group, row.aggregation) if weight is None else weight)
+    credit = floats(advantage)
+    advantages = grid(credit) if credit.ndim == 2 else [[a] * len(batch.mask[0]) for a in credit.tolist()]
+    terms = [policy_term(row, batch, share, advantages)]
+    for regularizer in row.regularizers:
+        if regularizer.kind == "kl":
+            terms.append(kl_term(regularizer, batch, share, grid(ref_logp)))  # type: ignore[arg-type]
+        else:
+            terms.append(entropy_term(regularizer, batch, share, grid(entropy)))  # type: ignore[arg-type]
+    total = floats(batch.zeros()) + sum(floats(term.loss) for term in terms)
+    metrics = {name: metric for term in terms for name, metric in term.metrics.items()}
+    metrics["policy_loss"] = Sum(weighed(share, terms[0].loss, batch))
+    metrics["loss"] = Sum(sum(weighed(share, term.loss, batch) for term in terms))
+    metrics["prob"] = mean([math.exp(batch.logp[i][t]) for i, t in batch.live])
+    if entropy is not None:
+        entropies = grid(entropy)
+        metrics["entropy"] = mean([entropies[i][t] for i, t in batch.live])
+    gradient = floats(batch.zeros()) + sum(floats(term.gradient) for term in terms)
+    entropy_gradient = floats(batch.zeros()) + sum(floats(term.entropy_gradient) for term in terms)
+    return Loss(metrics["loss"].total, metrics, total, gradient, entropy_gradient)
+
+
+def policy_term(row: Any, batch: Batch, share: Grid, advantage: Grid) -> Term:
+    """trust(ratio, advantage) at every token."""
+    ratio = ratios(row.ratio.kind, batch)
+    loss, slope, gradient = batch.zeros(), batch.zeros(), batch.zeros()
+    high: list[tuple[int, int]] = []
+    low: list[tuple[int, int]] = []
+    for i, t in batch.live:
+        trust = TRUSTS[row.trust.kind]
+        token = trust(ratio[i][t], advantage[i][t], batch.logp[i][t], batch.anchor[i][t], **asdict(row.trust))
+        loss[i][t] = token.loss
+        slope[i][t] = share[i][t] * token.by_ratio
+        gradient[i][t] = share[i][t] * token.by_logp
+        high += [(i, t)] if token.high else []
+        low += [(i, t)] if token.low else []
+    through_ratio = hand_back(row.ratio.kind, slope, ratio, batch)
+    for i, t in batch.live:
+        gradient[i][t] += through_ratio[i][t]
+    values = [ratio[i][t] for i, t in batch.live]
+    metrics: dict[str, Metric] = {
+        "ratio": mean(values),
+        "clip_high": Mean(len(high), len(values)),
+        "clip_low": Mean(len(low), len(values)),
+        "clip_ratio/high_mean": Mean(len(high), len(values)),
+        "clip_ratio/low_mean": Mean(len(low), len(values)),
+        "clip_ratio/high_prob": mean([math.exp(batch.anchor[i][t]) for i, t in high]),
+    }
+    if values:
+        metrics |= {"ratio/max": High(max(values)), "ratio/min": Low(min(values))}
+    return Term(loss, gradient, batch.zeros(), metrics)
+
+
+def kl_term(kl: Any, batch: Batch, share: Grid, ref: Grid) -> Term:
+    """beta * the KL estimate at every token."""
+    loss, gradient = batch.zeros(), batch.zeros()
+    values: list[float] = []
+    for i, t in batch.live:
+        value, by_logp = kl_token(batch.logp[i][t], ref[i][t], batch.anchor[i][t], kl.estimator)
+        loss[i][t] = kl.beta * value
+        gradient[i][t] = share[i][t] * kl.beta * by_logp
+        values.append(value)
+    clamped = sum(1 for i, t in batch.live if abs(batch.logp[i][t] - ref[i][t]) > BOUND)
+    return Term(loss, gradient, batch.zeros(), {"kl": mean(values), "kl/clamped": Sum(clamped)})
+
+
+def entropy_term(bonus: Any, batch: Batch, share: Grid, entropy: Grid) -> Term:
+    """-beta * the policy's entropy at every token: a bonus lowers the loss."""
+    loss, by_entropy = batch.zeros(), batch.zeros()
+    for i, t in batch.live:
+        loss[i][t] = -bonus.beta * entropy[i][t]
+        by_entropy[i][t] = -bonus.beta * share[i][t]
+    return Term(loss, batch.zeros(), by_entropy, {})
+
+
+def weighed(share: Grid, loss: Grid, batch: Batch) -> float:
+    return sum((share[i][t] * loss[i][t] for i, t in batch.live), start=0.0)
+
+
+def mean(values: list[float]) -> Mean:
+    return Mean(sum(values, start=0.0), len(values))

@@ -1,0 +1,21 @@
+"""Whether a group's scores differ: what dynamic sampling keeps (DAPO, arXiv 2503.14476, the constraint of Eq. 8)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from strop.reference.arrays import floats
+
+
+def has_signal(score: ArrayLike, group: ArrayLike, tolerance: float = 1e-6) -> NDArray[np.bool_]:
+    """True at each completion whose group's scores spread by more than `tolerance`.    [B], [B] -> [B]"""
+    scores = [float(s) for s in floats(score)]
+    ids = [int(g) for g in np.asarray(group)]
+    result: list[bool] = []
+    for i in ids:
+        known = [s for s, g in zip(scores, ids, strict=True) if g == i and not math.isnan(s)]
+        result.append(bool(known) and max(known) - min(known) > tolerance)
+    return np.array(result, dtype=bool)
