@@ -84,7 +84,12 @@ def _task(config: Config) -> Found:
 
 def _reward(reward: str) -> Found:
     path, colon, function = reward.rpartition(":")
-    if not colon and "." in reward and all(name.isidentifier() for name in reward.split(".")):
+    if (
+        not colon
+        and "." in reward
+        and not reward.endswith(".py")
+        and all(name.isidentifier() for name in reward.split("."))
+    ):
         return
     if not path.endswith(".py") or not function.isidentifier():
         yield "task.reward", f"{reward!r} is not of the form FILE.py:FUNCTION or MODULE.FUNCTION"

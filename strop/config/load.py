@@ -139,6 +139,7 @@ TYPES = {
     "string_type": "text (put quotes around it)",
 }
 
+PLAIN = (int, float, bool, str)
 NO_VALUE = "has no value; leave the key out to keep the default"
 NAMES = "must hold letters, digits, '.', '-' and '_' only, and start with a letter or digit"
 
@@ -156,10 +157,10 @@ def describe(key: str, kind: str, value: Any, context: Mapping[str, Any]) -> str
 def _demand(key: str, kind: str, context: Mapping[str, Any]) -> str:
     if kind in BOUNDS:
         return f"must be {BOUNDS[kind]} {next(iter(context.values()))}"
+    if KEYS[key].annotation not in PLAIN and key.startswith("objective."):
+        return "must be a name or {kind: NAME, ...}" + ", or a list of them" * key.endswith("s")
     if kind in TYPES:
         return f"must be {TYPES[kind]}"
-    if key.startswith("objective."):
-        return "must be a name or {kind: NAME, ...}" + ", or a list of them" * key.endswith("s")
     return {"device": "must be auto, cpu, cuda, cuda:N or mps", "run": NAMES}.get(key, "must be text")
 
 

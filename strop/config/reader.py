@@ -63,13 +63,13 @@ def _float(loader: Loader, node: Any) -> float:
     return float(node.value.replace(".inf", "inf").replace(".nan", "nan"))
 
 
-_SCALARS = (
+SCALARS = (
     ("null", r"~|null|Null|NULL|None|", "~nN"),
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
     ("int", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
     ("float", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan", "-+.0123456789"),
 )
-for _name, _pattern, _first in _SCALARS:
+for _name, _pattern, _first in SCALARS:
     Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), [*_first])
 Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile("^$"), [""])
 Loader.add_constructor("tag:yaml.org,2002:int", _int)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import yaml
 
+from strop.config.reader import SCALARS
 from strop.config.schema import LEAVES, Config
 
 COLUMN = 44
+
+
+class Dumper(yaml.SafeDumper):
+    """Quotes every text that YAML 1.1 or 1.2 would read as something else."""
+
+
+for _name, _pattern, _first in SCALARS:
+    Dumper.add_implicit_resolver(f"tag:yaml.org,2002:{_name}", re.compile(f"^(?:{_pattern})$"), [*_first])
 
 
 def to_yaml(config: Config) -> str:
@@ -28,5 +38,5 @@ def to_yaml(config: Config) -> str:
 
 def scalar(value: Any) -> str:
     """A value in one line of YAML, read alike by YAML 1.1 and 1.2."""
-    text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, allow_unicode=False, width=float("inf"))
+    text = yaml.dump(value, Dumper=Dumper, default_flow_style=True, sort_keys=False, width=float("inf"))
     return text.removesuffix("\n").removesuffix("\n...").strip()
