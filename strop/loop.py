@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from strop.batch.build import build
-from strop.config.dump import to_yaml
 from strop.config.load import resolve
 from strop.config.schema import Config
 from strop.evaluate import Evaluation, evaluate
@@ -131,7 +130,7 @@ def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper) -> Tra
     optimizer = Optimizer(module.parameters(), adamw)
     learner = Learner(policy, row, optimizer, settings.tokens_per_micro_batch, reference, settings.passes)
     folder = RunFolder.create(Path(config.runs), config.run, algorithm=config.algorithm)
-    folder.write_text("config.yaml", to_yaml(config))
+    folder.write_text("config.yaml", config.to_yaml())
     folder.write_json("provenance.json", config.sources)
     folder.write_json("environment.json", environment())
     watch.started(folder.path, facts(config, task, describe(module)))
