@@ -21,9 +21,9 @@ SEEDS = pytest.mark.parametrize("seed", range(3))
 
 def same_metrics(actual: dict[str, Metric], expected: dict[str, Metric], tolerance: float = 1e-12) -> None:
     assert actual.keys() == expected.keys()
-    for name in expected:
-        assert actual[name].total == pytest.approx(expected[name].total, rel=tolerance, abs=tolerance), name
-        assert actual[name].weight == pytest.approx(expected[name].weight, rel=tolerance, abs=tolerance), name
+    for name, metric in expected.items():
+        assert actual[name].total == pytest.approx(metric.total, rel=tolerance, abs=tolerance), name
+        assert actual[name].weight == pytest.approx(metric.weight, rel=tolerance, abs=tolerance), name
 
 
 def with_weights(name: str, batch: Batch) -> Batch:
