@@ -37,7 +37,7 @@ def evaluate(
 
 def measured(config: Config, *, quiet: bool) -> Evaluation:
     from strop.cli.screen import Screen
-    from strop.evaluate import evaluate_model
+    from strop.loop import evaluate_model
     from strop.watch import Watcher
 
     if quiet:

@@ -133,7 +133,7 @@ def _model_folder(path: Path) -> Found:
         yield "model", f"{path} holds no model: it has no config.json"
 
 
-RULES: tuple[Callable[[Config], Found], ...] = (_sampling, _groups, _task, _model)
+RULES: tuple[Callable[[Config], Found], ...] = (_model, _sampling, _groups, _task)
 
 
 def _idle(config: Config) -> Found:

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from strop.algorithms import ROWS
+from strop.cli.explain import changed, parts
+from strop.cli.main import run
+from strop.errors import ConfigError
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_five_parts_stand_in_the_order_they_run_with_their_own_code(name: str) -> None:
+    found = parts(ROWS[name])
+    assert [part["choice"] for part in found][:4] == ["advantage", "aggregation", "ratio", "trust"]
+    assert {part["choice"] for part in found[4:]} <= {"regularizers"}
+    for part in found:
+        assert part["file"].startswith("strop/objective/")
+        assert "def __call__" in part["source"]
+        assert part["line"] > 1
+
+
+def test_a_row_is_explained_with_formula_source_and_code(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "grpo"]) == 0
+    out = capsys.readouterr().out
+    assert "loss  = sum_n w_n (l_n + kl_n)" in out
+    assert ROWS["grpo"].source in out
+    assert all(deviation in out for deviation in ROWS["grpo"].deviations)
+    assert "class Clip" in out
+
+
+def test_changes_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["explain", "dapo", "--objective.aggregation", "prompt", "--json"]) == 0
+    row = json.loads(capsys.readouterr().out)
+    assert row["aggregation"] == {"kind": "prompt"}
+    assert len(row["formula"]) == 5
+    assert len(row["code"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"), [(["--seed", "3"], "--seed: explain takes"), (["grpo"], "'grpo' is one too many")]
+)
+def test_explain_takes_one_row_and_its_changes(changes: list[str], expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        changed("dapo", changes)
