@@ -9,7 +9,11 @@ import torch
 from torch import Tensor
 
 from strop.rollout.engine import Request
-from strop.rollout.engine_draws import LEAST_ROWS
+
+COLUMNS = 16
+"""Prompts are padded to a multiple of this, and by at least one column. Sums over columns on a CPU then add the same
+numbers in the same order whatever the padding, and attention always runs with a mask: a row has the same bits in every
+batch (fp32, measured on AVX2 and AVX-512 with Llama, Qwen3, Gemma 3, GPT-2 and GPT-NeoX)."""
 
 
 def chunks(requests: Sequence[Request], rows: int) -> Iterator[list[Request]]:
@@ -27,11 +31,8 @@ def chunks(requests: Sequence[Request], rows: int) -> Iterator[list[Request]]:
 
 
 def padded(prompts: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Prompts with their ends aligned, and the mask of their tokens:   -> ids [P, W], mask [P, W]
-
-    At least LEAST_ROWS columns, so that a product over all tokens has as many rows even for a single prompt.
-    """
-    width = max(LEAST_ROWS, *(len(prompt) for prompt in prompts))
+    """Prompts with their ends aligned, and the mask of their tokens:   -> ids [P, W], mask [P, W]"""
+    width = (max(len(prompt) for prompt in prompts) // COLUMNS + 1) * COLUMNS
     ids_PW = np.zeros((len(prompts), width), dtype=np.int64)
     mask_PW = np.zeros((len(prompts), width), dtype=np.int64)
     for row, prompt in enumerate(prompts):

@@ -1,0 +1,345 @@
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from strop.errors import ConfigError, DataError, NumericsError
+from strop.rollout.engine import Request, Sampling
+from strop.rollout.engine_hf import HFEngine
+from strop.types import Completion
+
+EOS = 2
+PROMPTS: tuple[tuple[int, ...], ...] = (
+    (5, 6, 7),
+    (9,),
+    (11, 12, 13, 14, 15, 16, 17, 18, 19),
+    (20, 2, 22, 2, 24),
+    (3, 4),
+)
+
+
+def requests(completions: int = 3, prompts: Sequence[tuple[int, ...]] = PROMPTS) -> list[Request]:
+    return [Request(draw=draw, prompt_ids=ids, completions=completions) for draw, ids in enumerate(prompts)]
+
+
+def sample(engine: HFEngine, asked: Sequence[Request], **sampling: Any) -> list[tuple[Completion, ...]]:
+    return list(engine.sample(asked, Sampling(**{"max_tokens": 12, **sampling})))
+
+
+def exact(module: Any, prompt: Sequence[int], ids: Sequence[int], temperature: float = 1.0) -> torch.Tensor:
+    """Log-probs over the vocabulary at each completion token, from one full forward of the single row:   -> [L, V]"""
+    row = torch.tensor([[*prompt, *ids]])
+    with torch.no_grad():
+        logits = module(input_ids=row, use_cache=False).logits[0, len(prompt) - 1 : -1].float()
+    return torch.log_softmax(logits / temperature, -1)
+
+
+def same(left: Sequence[tuple[Completion, ...]], right: Sequence[tuple[Completion, ...]]) -> bool:
+    pairs = [(a, b) for group, twin in zip(left, right, strict=True) for a, b in zip(group, twin, strict=True)]
+    assert all(np.allclose(a.sampler_logp, b.sampler_logp, rtol=0, atol=2e-6) for a, b in pairs if a.ids == b.ids)
+    return all((a.ids, a.text, a.finish) == (b.ids, b.text, b.finish) for a, b in pairs)
+
+
+@contextmanager
+def watched(module: Any, edit: Callable[[int, torch.Tensor], None] | None = None) -> Iterator[list[tuple[int, int]]]:
+    """The shape of every forward; `edit(step, logits of the last column)` may change what the model says."""
+    shapes: list[tuple[int, int]] = []
+
+    def see(_: Any, args: Any, kwargs: dict[str, Any], output: Any) -> None:
+        if edit is not None:
+            edit(len(shapes), output.logits[:, -1])
+        shapes.append(tuple(kwargs["input_ids"].shape))
+
+    hook = module.register_forward_hook(see, with_kwargs=True)
+    try:
+        yield shapes
+    finally:
+        hook.remove()
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.0])
+def test_sampler_and_a_plain_forward_of_each_row_agree_on_log_probs(
+    any_model: Any, words: Any, temperature: float
+) -> None:
+    groups = sample(HFEngine(any_model, words), requests(), temperature=temperature)
+    for request, group in zip(requests(), groups, strict=True):
+        for completion in group:
+            every = exact(any_model, request.prompt_ids, completion.ids, temperature)
+            expected = every.gather(-1, torch.tensor(completion.ids)[:, None])[:, 0]
+            assert completion.tokens == len(completion.sampler_logp)
+            assert torch.allclose(torch.tensor(completion.sampler_logp), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.0])
+def test_token_frequencies_pass_a_chi_square_test(any_model: Any, words: Any, temperature: float) -> None:
+    count = 4000
+    engine = HFEngine(any_model, words, rows=1000)
+    prompt = PROMPTS[2]
+    [group] = sample(engine, [Request(0, prompt, count)], max_tokens=2, temperature=temperature)
+    first = [completion.ids[0] for completion in group]
+    assert chi_square_passes(first, exact(any_model, prompt, [EOS], temperature)[0])
+    common = max({i for i in first if i != EOS}, key=first.count)
+    second = [completion.ids[1] for completion in group if completion.ids[0] == common]
+    assert len(second) > 60
+    assert chi_square_passes(second, exact(any_model, (*prompt, common), [EOS], temperature)[0])
+
+
+def chi_square_passes(tokens: Sequence[int], logp_V: torch.Tensor) -> bool:
+    """Whether token counts fit the distribution at the level 1e-4. Neighbours share a bin until 8 tokens are expected.
+
+    The critical value is Wilson and Hilferty's: df * (1 - 2/(9 df) + z * sqrt(2/(9 df)))^3, z = 3.719.
+    """
+    expected_V = logp_V.double().exp().numpy() * len(tokens)
+    bins, held = [], 0.0
+    for expected in expected_V:
+        held = held + expected if held < 8 else expected
+        bins.append(bins[-1] + (held == expected) if bins else 0)
+    bin_V = np.minimum(bins, bins[-1] - 1)  # the last bin may be short of tokens
+    expected, seen = np.bincount(bin_V, expected_V), np.bincount(bin_V[list(tokens)], minlength=bin_V[-1] + 1)
+    df = len(expected) - 1
+    critical = df * (1 - 2 / (9 * df) + 3.719 * math.sqrt(2 / (9 * df))) ** 3
+    assert df > 2
+    assert expected.min() >= 8
+    return bool(((seen - expected) ** 2 / expected).sum() < critical)
+
+
+def test_the_chi_square_test_can_fail(model: Callable[[str], Any], words: Any) -> None:
+    llama = model("llama")
+    [group] = sample(HFEngine(llama, words, rows=1000), [Request(0, PROMPTS[2], 4000)], max_tokens=1, temperature=0.7)
+    assert not chi_square_passes([c.ids[0] for c in group], exact(llama, PROMPTS[2], [EOS], 1.0)[0])
+
+
+def test_completions_do_not_depend_on_rows_order_or_company(any_model: Any, words: Any) -> None:
+    asked = requests(completions=4)
+    whole = sample(HFEngine(any_model, words), asked)
+    for rows in (1, 3, 9):
+        assert same(sample(HFEngine(any_model, words, rows=rows), asked), whole)
+    assert same(sample(HFEngine(any_model, words), asked[::-1])[::-1], whole)
+    alone = [group for request in asked for group in sample(HFEngine(any_model, words), [request])]
+    assert same(alone, whole)
+
+
+@pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() not in {"AVX2", "AVX512"}, reason="measured on x86 only")
+def test_log_probs_have_the_same_bits_in_every_batch(any_model: Any, words: Any) -> None:
+    rng = np.random.default_rng(0)
+    asked = requests(4, [tuple(rng.integers(3, 200, length).tolist()) for length in (1, 31, 16, 17, 40, 32, 15, 2)])
+    whole = sample(HFEngine(any_model, words), asked, max_tokens=30)
+    for rows in (1, 7, 13):
+        assert sample(HFEngine(any_model, words, rows=rows), asked, max_tokens=30) == whole
+    assert sample(HFEngine(any_model, words), asked[::-1], max_tokens=30)[::-1] == whole
+
+
+def test_another_seed_stream_or_draw_gives_other_completions(model: Callable[[str], Any], words: Any) -> None:
+    engine = HFEngine(model("llama"), words)
+    asked = [Request(0, PROMPTS[0], 2)]
+    ids = {
+        completion.ids
+        for sampling in ({}, {"seed": 1}, {"stream": "evaluate"})
+        for group in sample(engine, asked, **sampling)
+        for completion in group
+    }
+    ids |= {completion.ids for completion in sample(engine, [Request(1, PROMPTS[0], 2)])[0]}
+    assert len(ids) == 8
+
+
+@pytest.mark.parametrize("rows", [256, 12, 5])
+def test_a_prompt_is_forwarded_once_and_not_once_for_each_completion(any_model: Any, words: Any, rows: int) -> None:
+    asked = requests(completions=6)
+    with watched(any_model) as shapes:
+        sample(HFEngine(any_model, words, rows=rows, eos_ids=()), asked, max_tokens=3)
+    prefills = [shape for shape in shapes if shape[1] > 1]
+    assert sum(count for count, _ in prefills) == len(asked)
+    assert all(width == 16 for _, width in prefills)
+    assert {count for count, width in shapes if width == 1} <= {max(4, min(30, rows // 6 * 6 or rows)), 6, 4}
+
+
+def test_finished_rows_are_not_stepped(any_model: Any, words: Any) -> None:
+    ends = range(2, 30)
+    with watched(any_model) as shapes:
+        [group] = sample(HFEngine(any_model, words, eos_ids=ends), [Request(0, PROMPTS[0], 60)], max_tokens=30)
+    lengths = [completion.tokens for completion in group]
+    stepped = [count for count, width in shapes if width == 1]
+    assert len(stepped) == max(lengths) - 1
+    for step, count in enumerate(stepped, start=1):
+        assert count <= max(4, sum(length > step for length in lengths) / 0.75)
+    assert sum(stepped) < 0.6 * 60 * len(stepped)
+
+
+def test_several_end_tokens_each_end_a_completion(any_model: Any, words: Any) -> None:
+    ends = {EOS, *range(50, 70)}
+    groups = sample(HFEngine(any_model, words, eos_ids=tuple(ends)), requests(completions=8))
+    completions = [completion for group in groups for completion in group]
+    assert {completion.finish for completion in completions} == {"stop", "length"}
+    for completion in completions:
+        assert not ends & set(completion.ids[:-1])
+        assert (completion.finish == "stop") == (completion.ids[-1] in ends)
+        assert completion.finish == "stop" or completion.tokens == 12
+
+
+def test_an_end_token_at_the_last_step_is_a_stop(model: Callable[[str], Any], words: Any) -> None:
+    with watched(model("llama"), lambda step, logits: logits[:, EOS].fill_(1e4) if step == 2 else None):
+        [[completion]] = sample(HFEngine(model("llama"), words), [Request(0, (5, 6), 1)], max_tokens=3)
+    assert (completion.finish, completion.tokens, completion.ids[-1]) == ("stop", 3, EOS)
+
+
+def test_an_immediate_end_is_a_completion_of_one_token_and_no_text(any_model: Any, words: Any) -> None:
+    """Report B47, minimum length 0."""
+    with watched(any_model, lambda step, logits: logits[:, 7].fill_(1e4)) as shapes:
+        [group] = sample(HFEngine(any_model, words, eos_ids=(2, 7)), [Request(0, PROMPTS[0], 3)])
+    assert [(c.ids, c.text, c.finish, c.sampler_logp) for c in group] == [((7,), "", "stop", (0.0,))] * 3
+    assert len(shapes) == 1
+
+
+def test_greedy_takes_the_first_of_equal_maxima_and_every_completion_is_the_same(
+    model: Callable[[str], Any], words: Any
+) -> None:
+    def tie(step: int, logits: torch.Tensor) -> None:
+        logits[:] = 1.0
+        logits[:, [40, 30]] = 2.0
+
+    with watched(model("llama"), tie):
+        [group] = sample(HFEngine(model("llama"), words), [Request(0, PROMPTS[0], 5)], temperature=0.0, max_tokens=2)
+    assert {completion.ids for completion in group} == {(30, 30)}
+    expected = 1.0 - math.log(198 + 2 * math.e)
+    assert all(math.isclose(logp, expected, abs_tol=1e-5) for c in group for logp in c.sampler_logp)
+
+
+def test_the_generation_config_gives_end_tokens_and_nothing_else(model: Callable[[str], Any], words: Any) -> None:
+    plain = sample(HFEngine(model("llama"), words, eos_ids=(2, 50)), requests())
+    loaded = copy.deepcopy(model("llama"))
+    loaded.generation_config.update(
+        eos_token_id=[50], top_k=3, top_p=0.5, temperature=0.3, repetition_penalty=5.0, min_new_tokens=9, do_sample=True
+    )
+    engine = HFEngine(loaded, words)
+    assert engine.eos_ids == (2, 50)
+    assert sample(engine, requests()) == plain
+
+
+def test_a_model_without_an_end_token_is_refused_unless_that_is_said(model: Callable[[str], Any]) -> None:
+    endless = copy.deepcopy(model("llama"))
+    endless.generation_config.eos_token_id = endless.config.eos_token_id = None
+    with pytest.raises(ConfigError, match="no end token: set eos_token_id"):
+        HFEngine(endless, tokenizer=object())
+    assert HFEngine(endless, tokenizer=object(), eos_ids=()).eos_ids == ()
+
+
+def test_text_is_of_the_whole_completion_and_ids_are_never_encoded_again(
+    model: Callable[[str], Any], chat: Callable[..., Any]
+) -> None:
+    """Report B41: a character of four bytes in two tokens, and a completion cut between them."""
+    tokenizer = chat()
+    script = tokenizer.convert_tokens_to_ids(list("ðŁĺĢ"))
+    llama = copy.deepcopy(model("llama"))
+    llama.resize_token_embeddings(len(tokenizer))
+
+    def say(step: int, logits: torch.Tensor) -> None:
+        logits[:, script[step]] = 1e4
+
+    texts = {}
+    for tokens in (4, 2):
+        with watched(llama, say):
+            [[completion]] = sample(HFEngine(llama, tokenizer), [Request(0, (5,), 1)], max_tokens=tokens)
+        assert completion.ids == tuple(script[:tokens])
+        assert len(completion.sampler_logp) == tokens
+        texts[tokens] = completion.text
+    assert texts[4] == "\U0001f600"
+    assert "\ufffd" in texts[2]
+
+
+def test_completions_carry_the_version_of_the_weights(model: Callable[[str], Any], words: Any) -> None:
+    engine = HFEngine(model("llama"), words)
+    versions = [sample(engine, requests(1))[0][0].version]
+    engine.load(3)
+    versions.append(sample(engine, requests(1))[0][0].version)
+    assert versions == [0, 3]
+
+
+def test_groups_are_sampled_when_they_are_read(model: Callable[[str], Any], words: Any) -> None:
+    engine = HFEngine(model("llama"), words, rows=6)
+    with watched(model("llama")) as shapes:
+        stream = engine.sample(requests(completions=3), Sampling(max_tokens=2))
+        assert not shapes
+        next(stream)
+        next(stream)
+        assert len(shapes) == 2
+        next(stream)
+        assert len(shapes) == 4
+
+
+def test_dropout_is_off_while_sampling_and_each_submodule_is_put_back(model: Callable[[str], Any], words: Any) -> None:
+    module = copy.deepcopy(model("gpt2"))
+    assert module.config.resid_pdrop > 0
+    quiet = sample(HFEngine(module, words), requests())
+    module.train()
+    module.transformer.h[0].eval()
+    modes = [part.training for part in module.modules()]
+    stream = HFEngine(module, words).sample(requests(), Sampling(max_tokens=12))
+    first = next(stream)
+    assert [part.training for part in module.modules()] == modes
+    assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
+    assert same([first, *stream], quiet)
+
+
+def test_a_module_trains_on_after_it_was_sampled_from(any_model: Any, words: Any) -> None:
+    module = copy.deepcopy(any_model)
+    sample(HFEngine(module, words), requests())
+    module(input_ids=torch.tensor([PROMPTS[2]])).logits.sum().backward()
+    assert all(torch.isfinite(weight.grad).all() for weight in module.parameters() if weight.grad is not None)
+
+
+def test_progress_counts_finished_completions_up_to_all(model: Callable[[str], Any], words: Any) -> None:
+    seen: list[tuple[int, int]] = []
+    engine = HFEngine(model("llama"), words, rows=7, eos_ids=range(2, 30))
+    list(
+        engine.sample(requests(completions=9), Sampling(max_tokens=12), lambda done, total: seen.append((done, total)))
+    )
+    done = [step for step, _ in seen]
+    assert done == sorted(done)
+    assert seen[-1] == (45, 45)
+    assert {total for _, total in seen} == {45}
+
+
+def test_a_prompt_that_reaches_beyond_the_positions_of_the_model_is_refused(any_model: Any, words: Any) -> None:
+    engine = HFEngine(any_model, words)
+    edge = [Request(0, (5,) * 120, 1)]
+    assert sample(engine, edge, max_tokens=9)[0][0].tokens <= 9
+    with pytest.raises(DataError, match=r"draw 0 has 120 tokens, .* needs 129 positions; the model has 128"):
+        sample(engine, edge, max_tokens=10)
+
+
+def test_logits_that_are_not_finite_are_an_error(model: Callable[[str], Any], words: Any) -> None:
+    broken = copy.deepcopy(model("llama"))
+    with torch.no_grad():
+        broken.lm_head.weight[5] = float("nan")
+    with pytest.raises(NumericsError, match="not finite"):
+        sample(HFEngine(broken, words), requests())
+
+
+def test_a_batch_holds_a_row_or_more(model: Callable[[str], Any], words: Any) -> None:
+    with pytest.raises(ConfigError, match="rows must be at least 1, not 0"):
+        HFEngine(model("llama"), words, rows=0)
+
+
+@pytest.mark.parametrize("attention", ["eager", "sdpa"])
+def test_the_attention_implementation_changes_nothing(model: Callable[[str], Any], words: Any, attention: str) -> None:
+    other = copy.deepcopy(model("gemma3"))
+    other.set_attn_implementation(attention)
+    expected = sample(HFEngine(model("gemma3"), words), requests())
+    found = sample(HFEngine(other, words), requests())
+    assert [c.ids for group in found for c in group] == [c.ids for group in expected for c in group]
+
+
+def test_bfloat16_weights_sample_with_float32_log_probs(model: Callable[[str], Any], words: Any) -> None:
+    half = copy.deepcopy(model("llama")).to(torch.bfloat16)
+    groups = sample(HFEngine(half, words), requests())
+    for request, group in zip(requests(), groups, strict=True):
+        for completion in group:
+            expected = exact(half, request.prompt_ids, completion.ids).gather(-1, torch.tensor(completion.ids)[:, None])
+            assert torch.allclose(torch.tensor(completion.sampler_logp), expected[:, 0], rtol=0, atol=0.1)
