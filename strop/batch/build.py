@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from strop.algorithms import Algorithm
+from strop.objective.objective import Algorithm
 from strop.types import Group, Rollout
 
 
@@ -82,6 +82,6 @@ def _batch(groups: Sequence[Group], row: Algorithm, advantage_S: Tensor, mask_tr
         live_S=live_S,
         advantage_S=advantage_S,
         seq_N=seq_N,
-        weight_N=row.aggregation(seq_N, group_S),
+        weight_N=row.weights(seq_N, group_S),
         sampler_logp_N=torch.tensor([x for c in live for x in c.sampler_logp], dtype=torch.float32),
     )

@@ -1,0 +1,52 @@
+"""Every command that the README tells a reader to type is one that works."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from strop.cli.main import run
+from strop.config.load import load
+from strop.config.reader import split_arguments
+from tests.shape.source import ROOT
+
+FENCE = re.compile(r"^```[\w-]*\n(.*?)^```", flags=re.MULTILINE | re.DOTALL)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def commands() -> list[list[str]]:
+    """The `strop` and `make` lines of the fenced blocks, without prompts, comments and placeholders in capitals."""
+    lines = [line.strip().removeprefix("$ ") for block in FENCE.findall(README) for line in block.splitlines()]
+    typed = [line for line in lines if line.startswith(("strop ", "make "))]
+    return [shlex.split(line, comments=True) for line in typed]
+
+
+STROP = [words[1:] for words in commands() if words[0] == "strop"]
+MAKE = [words[1:] for words in commands() if words[0] == "make"]
+
+
+def test_the_readme_begins_with_the_two_commands_that_do_everything() -> None:
+    assert ["train"] in MAKE
+    assert ["test"] in MAKE
+
+
+@pytest.mark.parametrize("words", MAKE, ids=" ".join)
+def test_a_make_target_is_there(words: list[str]) -> None:
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert {word for word in words if "=" not in word} <= set(targets)
+
+
+@pytest.mark.parametrize("words", STROP, ids=" ".join)
+def test_a_strop_command_works(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    command, *arguments = words
+    if command not in ("train", "eval", "check", "config"):
+        assert run(words) == 0, capsys.readouterr().err
+        return
+    assert run([command, "--help"]) == 0
+    known = [argument for argument in arguments if argument not in ("--json", "--debug")]
+    paths, flags = split_arguments(known)
+    files = [path for path in paths if (ROOT / path).is_file() and path.endswith(".yaml")]
+    if command != "eval" and len(files) == len(paths):
+        load([ROOT / path for path in files], flags)
