@@ -10,11 +10,18 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
+from strop.config.schema import Config
+from strop.policy.model import load
+from strop.rollout.encode import Encoder
 from strop.rollout.engine import Engine, Request, Sampling
+from strop.rollout.engine_hf import HFEngine
+from strop.tasks.find import find_task
 from strop.tasks.task import Task
 from strop.types import Completion, Prompt
+from strop.watch import Watcher
 
 Z95 = 1.96
 
@@ -113,6 +120,38 @@ def evaluate(
         by=breakdown(task, prompts, sampled, scores),
         per_prompt=per_prompt,
         greedy_by=breakdown(task, prompts, best, greedy_scores),
+    )
+
+
+def evaluate_model(config: Config, watch: Watcher) -> Evaluation:
+    """Accuracy of `config.model`, which may be a checkpoint's folder, on the held-out prompts of the task."""
+    task = find_task(config.task, model=config.model, seed=config.seed, reward=None)
+    module, tokenizer = load(config.model, dtype=config.train.dtype, device=config.device)
+    engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
+    tick = partial(watch.progress, "evaluate")
+    result = held_out_accuracy(engine, task, encoder(tokenizer, config), config, progress=tick)
+    watch.evaluated(config.model, result)
+    return result
+
+
+def encoder(tokenizer: Any, config: Config) -> Encoder:
+    limit, template = config.rollout.max_prompt_tokens, config.rollout.chat_template
+    return Encoder(tokenizer, max_prompt_tokens=limit, chat_template=template)
+
+
+def held_out_accuracy(
+    engine: Engine, task: Task, encode: Encoder, config: Config, *, progress: Callable[[int, int], None]
+) -> Evaluation:
+    prompts = task.held_out(config.eval.prompts)
+    return evaluate(
+        engine,
+        task,
+        prompts,
+        [encode(prompt) for prompt in prompts],
+        completions=config.eval.completions,
+        sampling=Sampling(config.rollout.max_tokens, config.rollout.temperature, config.seed, "eval"),
+        solved=config.task.solved,
+        progress=progress,
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from strop.batch.build import build
 from strop.config.load import resolve
 from strop.config.schema import Config
-from strop.evaluate import Evaluation, evaluate
+from strop.evaluate import Evaluation, encoder, held_out_accuracy
 from strop.policy.model import Policy, describe, write
 from strop.policy.model import load as load_model
 from strop.policy.optim import AdamW, Optimizer
@@ -29,7 +29,7 @@ from strop.run.store import RunFolder, environment, read_rows
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
 from strop.types import Group
-from strop.watch import Stopped, Stopper, Watcher
+from strop.watch import Stopped, Stopper, Watcher, interruptible
 
 OnStep = Callable[[dict[str, Any]], None]
 OnRollouts = Callable[[int, Sequence[Group]], None]
@@ -135,9 +135,7 @@ def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper) -> Tra
     folder.write_json("environment.json", environment())
     watch.started(folder.path, facts(config, task, describe(module)))
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
-    limit, template = config.rollout.max_prompt_tokens, config.rollout.chat_template
-    encode = Encoder(tokenizer, max_prompt_tokens=limit, chat_template=template)
-    return Trainer(config, task, encode, engine, learner, folder, watch, stopper)
+    return Trainer(config, task, encoder(tokenizer, config), engine, learner, folder, watch, stopper)
 
 
 @dataclass(slots=True)
@@ -204,7 +202,8 @@ class Trainer:
         ]
         sampling = Sampling(rollout.max_tokens, rollout.temperature, self.config.seed, "train")
         overlong = Overlong(rollout.max_tokens, rollout.overlong.buffer, rollout.overlong.penalty)
-        finished = self.engine.sample(requests, sampling, self.interruptible("sample"))
+        tick = interruptible("sample", self.watch, self.stopper)
+        finished = self.engine.sample(requests, sampling, tick)
         for prompt, request, completions in zip(prompts, requests, finished, strict=True):
             scores = self.task.score(prompt, completions)
             yield Group(request.draw, prompt, request.prompt_ids, overlong.shape(completions, scores))
@@ -244,18 +243,8 @@ class Trainer:
 
     def measure(self, name: str) -> tuple[Evaluation, dict[str, float]]:
         """Evaluate on the held-out prompts; -> the evaluation, and what metrics.jsonl keeps of it."""
-        rollout = self.config.rollout
-        prompts = self.task.held_out(self.config.eval.prompts)
-        result = evaluate(
-            self.engine,
-            self.task,
-            prompts,
-            [self.encode(prompt) for prompt in prompts],
-            completions=self.config.eval.completions,
-            sampling=Sampling(rollout.max_tokens, rollout.temperature, self.config.seed, "eval"),
-            solved=self.config.task.solved,
-            progress=self.interruptible("evaluate"),
-        )
+        tick = interruptible("evaluate", self.watch, self.stopper)
+        result = held_out_accuracy(self.engine, self.task, self.encode, self.config, progress=tick)
         self.folder.append("evaluations.jsonl", {"step": self.step, **result.record()})
         self.watch.evaluated(name, result)
         best = result.pass_at[max(result.pass_at)].value
@@ -285,10 +274,3 @@ class Trainer:
             rows = [read_rows(path / f"{name}.jsonl") for name in ("metrics", "ledger", "evaluations")]
             title = f"{self.config.algorithm} on {self.config.model}, {self.task.name}, seed {self.config.seed}"
             draw_curves(rows[0], rows[1], rows[2], path / "plots" / "curves.png", title=title)
-
-    def interruptible(self, phase: str) -> Callable[[int, int], None]:
-        def tick(done: int, total: int) -> None:
-            self.watch.progress(phase, done, total)
-            self.stopper.check()
-
-        return tick

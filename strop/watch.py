@@ -59,3 +59,13 @@ class Stopper:
         if self.asked:
             raise KeyboardInterrupt
         self.asked = True
+
+
+def interruptible(phase: str, watch: Watcher, stopper: Stopper) -> Callable[[int, int], None]:
+    """Progress of a phase that Ctrl-C may end between two pieces of work."""
+
+    def tick(done: int, total: int) -> None:
+        watch.progress(phase, done, total)
+        stopper.check()
+
+    return tick

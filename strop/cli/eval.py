@@ -37,13 +37,13 @@ def evaluate(
 
 def measured(config: Config, *, quiet: bool) -> Evaluation:
     from strop.cli.screen import Screen
-    from strop.loop import evaluate_model
+    from strop.evaluate import evaluate_model
     from strop.watch import Watcher
 
     if quiet:
-        return evaluate_model(config.model, config, Watcher())
+        return evaluate_model(config, Watcher())
     with Screen() as screen:
-        return evaluate_model(config.model, config, screen)
+        return evaluate_model(config, screen)
 
 
 def show(results: dict[str, Any]) -> None:

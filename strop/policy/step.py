@@ -55,9 +55,9 @@ class Learner:
         """
         scored = [Scored(batch, tuple(split(batch, tokens=self.tokens))) for batch in batches]
         if "old_logp" in self.row.reads and len(batches) * self.passes > 1:
-            scored = [replace(s, old_logp_N=self._score(self.policy, s, "score old", tick)) for s in scored]
+            scored = [replace(s, old_logp_N=self.score(self.policy, s, "score old", tick)) for s in scored]
         if "ref_logp" in self.row.reads and self.reference is not None:
-            scored = [replace(s, ref_logp_N=self._score(self.reference, s, "score reference", tick)) for s in scored]
+            scored = [replace(s, ref_logp_N=self.score(self.reference, s, "score reference", tick)) for s in scored]
         return merge(self.update(s, tick) for _ in range(self.passes) for s in scored)
 
     def update(self, scored: Scored, tick: Tick) -> Metrics:
@@ -116,7 +116,7 @@ class Learner:
             entropy_N=entropy_n,
         )
 
-    def _score(self, policy: Policy, scored: Scored, phase: str, tick: Tick) -> Tensor:
+    def score(self, policy: Policy, scored: Scored, phase: str, tick: Tick) -> Tensor:
         """log-probs of the batch's live tokens under `policy`, without gradient: -> [N], in the batch's order."""
         logp_N: Tensor | None = None
         with torch.no_grad():

@@ -147,4 +147,4 @@ def environment() -> dict[str, Any]:
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
     """The rows of a JSONL file of a run folder."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line]

@@ -1,9 +1,10 @@
 """Chains of sums and differences modulo 10: single steps are easy, whole chains are hard.
 
-    4+7-2=        wants the last digit of 4 + 7 - 2, written after a '#':  #9
+    ...4+7-2............=      wants the last digit of 4 + 7 - 2, written after a '#':   #9
 
-A problem of size n has n digits. Problems are drawn by seed; one in five of all possible problems is held out, decided
-by a hash of its text, so a held-out problem can appear neither in training nor in a demonstration.
+A problem of size n has n digits and stands somewhere in a field of 20 characters. Problems are drawn by seed; one in
+five of all possible sums is held out, decided by a hash of the sum, so a held-out problem can appear neither in
+training nor in a demonstration.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from collections.abc import Sequence
 
 from strop.types import Completion, Prompt
 
-SIZES = range(2, 9)
+SIZES = range(2, 10)
+FIELD = 20
+TRAILING = 2
 ANSWER = re.compile(r"#(\d)$")
 HELD_OUT_SEED = "strop/arithmetic/held-out"
 
@@ -54,28 +57,35 @@ class Arithmetic:
 
 
 def problem(rng: random.Random, size: int, *, held_out: bool, largest: int = 9) -> str:
-    """A problem of `size` digits on the wanted side of the held-out split, such as "4+7-2=".
+    """A problem of `size` digits on the wanted side of the held-out split, such as "...4+7-2............=".
 
     `largest` bounds the digits that are added and subtracted, not the first.
     """
     while True:
         terms = [rng.choice("+-") + str(rng.randrange(largest + 1)) for _ in range(size - 1)]
-        text = str(rng.randrange(10)) + "".join(terms) + "="
+        digits = str(rng.randrange(10)) + "".join(terms)
+        indent = rng.randint(0, FIELD - TRAILING - len(digits))
+        text = ("." * indent + digits).ljust(FIELD, ".") + "="
         if is_held_out(text) == held_out:
             return text
 
 
 def is_held_out(text: str) -> bool:
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4]) % 5 == 0
+    """Whether this sum is held out: wherever it stands in the field."""
+    return int.from_bytes(hashlib.sha256(text.strip(".=").encode()).digest()[:4]) % 5 == 0
 
 
 def as_prompt(text: str) -> Prompt:
-    return Prompt(id=text, content=text, columns={"answer": solve(text), "size": len(text) // 2})
+    return Prompt(id=text, content=text, columns={"answer": solve(text), "size": len(terms_of(text))})
+
+
+def terms_of(text: str) -> list[str]:
+    """The signed digits of a problem: ["4", "+7", "-2"]."""
+    return re.findall(r"[+-]?\d", text)
 
 
 def solve(text: str) -> str:
-    terms = re.findall(r"([+-]?)(\d)", text)
-    return str(sum(-int(digit) if sign == "-" else int(digit) for sign, digit in terms) % 10)
+    return str(sum(map(int, terms_of(text))) % 10)
 
 
 def answer(completion: Completion) -> str:

@@ -62,11 +62,11 @@ def test_a_model_that_names_no_task_needs_one() -> None:
 def measured(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     seen: list[Any] = []
 
-    def evaluate_model(path: str, config: Any, watch: Any) -> Any:
-        seen.append((path, config))
+    def evaluate_model(config: Any, watch: Any) -> Any:
+        seen.append((config.model, config))
         return evaluation(0.3 * len(seen))
 
-    monkeypatch.setattr("strop.loop.evaluate_model", evaluate_model, raising=False)
+    monkeypatch.setattr("strop.evaluate.evaluate_model", evaluate_model)
     return seen
 
 

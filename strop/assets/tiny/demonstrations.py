@@ -1,6 +1,6 @@
 """The imperfect demonstrations that `strop:tiny` learned from, before any reinforcement learning.
 
-Four ways to answer `4+7-2=`, none of them good enough:
+Four ways to answer `...4+7-2............=`, none of them good enough:
 
     direct      #9              mostly a guess: right one time in four beyond three digits
     steps       4+7=1-2=9#9     each step goes wrong one time in ten
@@ -11,13 +11,14 @@ Four ways to answer `4+7-2=`, none of them good enough:
 from __future__ import annotations
 
 import random
-import re
+
+from strop.tasks.arithmetic import terms_of
 
 SHARES = {"direct": 0.55, "steps": 0.24, "verbose": 0.13, "unfinished": 0.08}
 DIRECT_RIGHT = {2: 0.8, 3: 0.5}
 DIRECT_RIGHT_BEYOND = 0.25
 STEP_WRONG = 0.10
-SIZES = range(2, 8)  # one size less than the task asks for
+SIZES = range(2, 9)  # one size less than the task asks for
 UNFINISHED_LENGTH = 80
 
 
@@ -25,7 +26,7 @@ def demonstration(rng: random.Random, problem: str, answer: str) -> tuple[str, b
     """A demonstrated completion of `problem`, and whether it ends (is followed by the end token)."""
     [style] = rng.choices(list(SHARES), weights=list(SHARES.values()))
     if style == "direct":
-        right = rng.random() < DIRECT_RIGHT.get(len(problem) // 2, DIRECT_RIGHT_BEYOND)
+        right = rng.random() < DIRECT_RIGHT.get(len(terms_of(problem)), DIRECT_RIGHT_BEYOND)
         return "#" + (answer if right else str(rng.randrange(10))), True
     if style == "steps":
         worked = chain(rng, problem)
@@ -41,7 +42,7 @@ def demonstration(rng: random.Random, problem: str, answer: str) -> tuple[str, b
 
 def chain(rng: random.Random, problem: str) -> str:
     """The running chain, "4+7=1-2=9", with a wrong digit one step in ten."""
-    first, *rest = re.findall(r"[+-]?\d", problem)
+    first, *rest = terms_of(problem)
     value, worked = int(first), first
     for term in rest:
         value = (value + int(term)) % 10

@@ -26,7 +26,7 @@ from strop.assets.tiny.demonstrations import SIZES, demonstration
 from strop.tasks.arithmetic import problem, solve
 
 SPECIAL = {"pad_token": "<pad>", "bos_token": "<bos>", "eos_token": "<eos>"}
-CHARACTERS = "0123456789+-=#?"
+CHARACTERS = "0123456789+-=.#?"
 SEED = 20261130
 STEPS, WARMUP, ROWS = 1800, 100, 128
 PEAK_RATE, FLOOR = 2e-3, 0.02

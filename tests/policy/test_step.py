@@ -1,0 +1,160 @@
+"""The update: a plain sum, exact at one update, skipped when nothing is live, stopped before it does harm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from strop.algorithms import ROWS, Algorithm, algorithm
+from strop.batch.build import Batch, build
+from strop.batch.split import split
+from strop.errors import ConfigError, NumericsError
+from strop.policy.model import Policy
+from strop.policy.optim import AdamW, Optimizer
+from strop.policy.step import Learner, Scored
+from tests.learner import gradient_error, gradients, nudged, ragged_groups, tiny_llama
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    del phase, done, total
+
+
+def learner(row: Algorithm, *, rate: float = 1e-3, tokens: int = 40, passes: int = 1) -> Learner:
+    policy = Policy(tiny_llama())
+    reference = Policy(nudged(tiny_llama(), 0.02, seed=5))
+    return Learner(policy, row, Optimizer(policy.module.parameters(), AdamW(rate)), tokens, reference, passes)
+
+
+def test_one_update_has_ratio_exactly_one_and_clips_nothing() -> None:
+    """Report B14: old log-probs are the current ones, detached, whatever shape the micro-batches have."""
+    trainer = learner(algorithm("dapo"))
+    metrics = trainer.train(build(ragged_groups(), trainer.row), silent)
+    assert metrics["ratio/max"].total == 1.0
+    assert metrics["ratio/min"].total == 1.0
+    assert metrics["clip_ratio/high_mean"].mean == metrics["clip_ratio/low_mean"].mean == 0.0
+
+
+def test_several_updates_take_old_log_probs_once_before_the_first() -> None:
+    trainer = learner(algorithm("dapo"), rate=0.05)
+    batches = build(ragged_groups(), trainer.row, updates=3)
+    before = [trainer.score(trainer.policy, whole(batch), "", silent) for batch in batches]
+    seen: list[torch.Tensor | None] = []
+    spy = SpyLearner(**{name: getattr(trainer, name) for name in Learner.__dataclass_fields__}, seen=seen)
+    metrics = spy.train(batches, silent)
+    assert metrics["ratio/max"].total > 1.0
+    for old, right in zip(seen, before, strict=True):
+        assert old is not None
+        assert torch.allclose(old, right, rtol=0, atol=1e-13)
+
+
+class SpyLearner(Learner):
+    """Notes the old log-probs that each update is handed."""
+
+    def __init__(self, seen: list[torch.Tensor | None], **parts: object) -> None:
+        super().__init__(**parts)  # type: ignore[arg-type]
+        object.__setattr__(self, "noted", seen)
+
+    def update(self, scored: Scored, tick: object) -> dict:  # type: ignore[type-arg]
+        self.noted.append(scored.old_logp_N)  # type: ignore[attr-defined]
+        return super().update(scored, tick)  # type: ignore[arg-type, return-value]
+
+
+def test_two_passes_visit_every_batch_twice() -> None:
+    trainer = learner(algorithm("dapo"), passes=2)
+    trainer.train(build(ragged_groups(), trainer.row, updates=2), silent)
+    assert trainer.optimizer.updates == 4
+
+
+def test_a_sampler_anchored_row_scores_no_old_log_probs() -> None:
+    trainer = learner(algorithm("dppo_tv", length=12))
+    phases: list[str] = []
+    trainer.train(build(ragged_groups(), trainer.row, updates=2), lambda phase, *_: phases.append(phase))
+    assert set(phases) == {"train"}
+
+
+def test_a_row_that_reads_a_reference_and_has_none_names_it() -> None:
+    trainer = replace(learner(algorithm("grpo")), reference=None)
+    with pytest.raises(ConfigError, match="grpo.*ref_logp"):
+        trainer.train(build(ragged_groups(), trainer.row), silent)
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+def test_an_all_masked_batch_changes_nothing_and_is_counted(name: str) -> None:
+    trainer = learner(algorithm(name, length=12))
+    groups = ragged_groups((1, 1, 1))
+    before = [p.clone() for p in trainer.policy.module.parameters()]
+    metrics = trainer.train(build(groups, trainer.row, mask_truncated=True), silent)
+    assert metrics["updates/skipped"].total == 1.0
+    assert trainer.optimizer.updates == 0
+    assert all(torch.equal(a, b) for a, b in zip(before, trainer.policy.module.parameters(), strict=True))
+
+
+def test_a_loss_that_is_not_finite_stops_before_the_step() -> None:
+    trainer = learner(algorithm("dapo"))
+    batches = build(ragged_groups(), trainer.row)
+    with torch.no_grad():
+        trainer.policy.module.lm_head.weight[3, 0] = float("nan")
+    before = [p.clone() for p in trainer.policy.module.parameters()]
+    with pytest.raises(NumericsError, match="the weights were left as they were"):
+        trainer.train(batches, silent)
+    same = [torch.equal(a, b, ) or bool(a.isnan().any()) for a, b in zip(before, trainer.policy.module.parameters(), strict=True)]
+    assert all(same)
+    assert all(p.grad is None for p in trainer.policy.module.parameters())
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+def test_one_small_sgd_step_improves_the_rows_own_objective(name: str) -> None:
+    trainer = learner(algorithm(name, length=12))
+    [batch] = build(ragged_groups(), trainer.row)
+    old = Policy(nudged(tiny_llama(), 0.01, seed=3))
+    fixed = {"old_logp_N": trainer.score(old, whole(batch), "", silent)}
+    fixed |= {"ref_logp_N": trainer.score(trainer.reference, whole(batch), "", silent)}  # type: ignore[arg-type]
+    scored = replace(whole(batch), **fixed)
+    before = surrogate(trainer, scored)
+    squared = sum(float((p.grad**2).sum()) for p in trainer.policy.module.parameters())
+    with torch.no_grad():
+        for parameter in trainer.policy.module.parameters():
+            parameter -= 1e-3 / squared**0.5 * parameter.grad
+    assert squared > 0
+    assert surrogate(trainer, scored, anchor=before) < before["value"]
+
+
+def surrogate(trainer: Learner, scored: Scored, anchor: dict | None = None) -> object:  # type: ignore[type-arg]
+    """The quantity whose gradient the update follows.
+
+    Rows whose coefficient is detached (CISPO, DPPO) have a value that does not move with logp as their gradient says:
+    for those the first-order surrogate sum_n g_n * logp_n, with g = d loss / d logp frozen at the start, is the one
+    that the step must lower. It is used for every row, and equals the loss to first order where nothing is detached.
+    """
+    streams = [trainer.streams(scored, part) for part in scored.parts]
+    if anchor is not None:
+        pairs = zip(anchor["slopes"], streams, strict=True)
+        return sum(float((slope * s.logp_N.detach()).sum()) for slope, s in pairs)
+    from strop.objective.objective import objective
+
+    trainer.optimizer.clear()
+    slopes = []
+    for s in streams:
+        s.logp_N.retain_grad()
+        objective(trainer.row, s).value.backward()
+        slopes.append(s.logp_N.grad.clone())
+    return {
+        "slopes": slopes,
+        "value": sum(float((slope * s.logp_N.detach()).sum()) for slope, s in zip(slopes, streams, strict=True)),
+    }
+
+
+def test_gradient_checkpointing_changes_no_gradient() -> None:
+    plain, checkpointed = learner(algorithm("dapo")), learner(algorithm("dapo"))
+    checkpointed.policy.module.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    checkpointed.policy.module.train()
+    [batch] = build(ragged_groups(), plain.row)
+    for trainer in (plain, checkpointed):
+        trainer.accumulate(whole(batch), silent)
+    assert gradient_error(gradients(checkpointed.policy), gradients(plain.policy)) < 1e-12
+
+
+def whole(batch: Batch) -> Scored:
+    return Scored(batch, tuple(split(batch, tokens=10_000)))
