@@ -16,8 +16,10 @@ from torch import Tensor
 
 from strop.errors import NumericsError
 
-LEAST_ROWS = 4
-"""fp32 matrix products on a CPU give a row the same bits in every batch of at least 4 rows, but not in smaller ones."""
+ROWS_TOGETHER = 4
+MANY_ROWS = 12
+"""fp32 matrix products on a CPU give a row the same bits in every batch of a multiple of 4 rows or of 12 rows and more,
+but not in others (measured with 1 to 8 threads)."""
 
 FULL_ENOUGH = 0.75
 """Finished rows leave once less than this share of the batch still runs: it costs a copy of the cache of the rest."""
@@ -37,8 +39,8 @@ class Sampled:
 class Draws:
     """The running batch of N completions, in rows that leave as they finish.
 
-    `uniform_NT` holds each completion's random numbers (engine_streams). Rows beyond N are dummies that bring a batch
-    to LEAST_ROWS: they are stepped, never recorded.
+    `uniform_NT` holds each completion's random numbers (engine_streams). Rows beyond N are dummies that make
+    a small batch steady: they are stepped, never recorded.
     """
 
     def __init__(
@@ -54,8 +56,9 @@ class Draws:
         self.uniform_TN = torch.zeros(steps, count + 1, dtype=torch.float64)
         self.uniform_TN[:, :count] = torch.from_numpy(uniform_NT).T
         self.uniform_TN = self.uniform_TN.to(self.device)
-        rows = max(count, LEAST_ROWS)
-        self.row_R = torch.arange(rows, device=self.device).clamp_max(count)  # which completion; `count` = a dummy
+        self.row_R = torch.arange(steady(count), device=self.device).clamp_max(
+            count
+        )  # which completion; `count` = a dummy
         self.alive_R = self.row_R < count
         self.ids_TN = torch.zeros(steps, count + 1, dtype=torch.long, device=self.device)
         self.logp_TN: Tensor | None = None
@@ -88,10 +91,10 @@ class Draws:
 
     def leave(self) -> Tensor | None:
         """The places of the rows that stay, if it is worth a copy that finished ones leave; None if all stay."""
-        rows = len(self.row_R)
-        if rows <= LEAST_ROWS or self.live >= FULL_ENOUGH * rows:
+        rows, fewer = len(self.row_R), steady(self.live)
+        if fewer >= rows or self.live >= FULL_ENOUGH * rows:
             return None
-        stay = torch.argsort((~self.alive_R).long(), stable=True)[: max(self.live, LEAST_ROWS)]
+        stay = torch.argsort((~self.alive_R).long(), stable=True)[:fewer]
         self.row_R, self.alive_R = self.row_R[stay], self.alive_R[stay]
         return stay
 
@@ -109,6 +112,11 @@ class Draws:
         if not bool(torch.isfinite(self.logp_TN[:, : self.count][within_TN[:, : self.count]]).all()):
             raise NumericsError("the model's logits are not finite while sampling; the weights are damaged or overflow")
         return [Sampled(ids_NT[n][: lengths[n]], logp_NT[n][: lengths[n]], bool(stopped[n])) for n in range(self.count)]
+
+
+def steady(rows: int) -> int:
+    """The smallest batch of at least so many rows in which the bits of a row do not depend on the others."""
+    return rows if rows >= MANY_ROWS else -(-rows // ROWS_TOGETHER) * ROWS_TOGETHER
 
 
 def pick(logits_RV: Tensor, uniform_R: Tensor, temperature: float) -> tuple[Tensor, Tensor]:

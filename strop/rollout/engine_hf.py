@@ -21,7 +21,7 @@ from transformers.cache_utils import CacheLayerMixin, DynamicLayer, DynamicSlidi
 
 from strop.errors import ConfigError
 from strop.rollout.engine import Progress, Request, Sampling
-from strop.rollout.engine_draws import LEAST_ROWS, Draws, Sampled
+from strop.rollout.engine_draws import ROWS_TOGETHER, Draws, Sampled, steady
 from strop.rollout.engine_generate import NoCacheWarning, generate
 from strop.rollout.engine_model import check_positions, end_ids, evaluating
 from strop.rollout.engine_prompts import chunks, padded
@@ -142,10 +142,10 @@ class HFEngine:
         self, requests: Sequence[Request], sampling: Sampling, progress: Progress | None = None
     ) -> Iterator[tuple[Completion, ...]]:
         """The completions of each request, in submission order; sampled as many groups at a time as fit into `rows`."""
+        check_positions(self.module, requests, sampling)
         total = sum(request.completions for request in requests)
         done = 0
         for chunk in chunks(requests, self.rows):
-            check_positions(self.module, chunk, sampling)
 
             def tick(finished: int, before: int = done) -> None:
                 if progress is not None:
@@ -182,8 +182,8 @@ class HFEngine:
         """Forward each prompt once, then decode `rows` completions at a time; None if the cache stays empty."""
         ids_PW, mask_PW = padded([request.prompt_ids for request in chunk], self.module.device)
         cache = SlabCache()
-        # With 4 prompts or more one position of each is enough for LEAST_ROWS rows of logits.
-        keep = 1 if len(chunk) >= LEAST_ROWS else LEAST_ROWS
+        # Logits of a few more positions where the last ones alone would not be a steady batch.
+        keep = 1 if steady(len(chunk)) == len(chunk) else ROWS_TOGETHER
         logits_PV = self._forward(ids_PW, mask_PW, (mask_PW.cumsum(-1) - 1).clamp_min(0), cache, keep=keep)
         if not cache.holds(ids_PW.shape[1]):
             self._generate_with_cache = False

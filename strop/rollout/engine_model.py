@@ -35,10 +35,10 @@ def text_config(module: Any) -> Any:
     return module.config.get_text_config(decoder=True)
 
 
-def check_positions(module: Any, chunk: Sequence[Request], sampling: Sampling) -> None:
+def check_positions(module: Any, requests: Sequence[Request], sampling: Sampling) -> None:
     """Refuse what would reach beyond the positions that the model has: the last token sampled needs none."""
     limit = getattr(text_config(module), "max_position_embeddings", None)
-    for request in chunk:
+    for request in requests:
         needed = len(request.prompt_ids) + sampling.max_tokens - 1
         if limit and needed > limit:
             raise DataError(

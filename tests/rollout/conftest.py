@@ -6,23 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import (
-    AddedToken,
-    Gemma3ForCausalLM,
-    Gemma3TextConfig,
-    GPT2Config,
-    GPT2LMHeadModel,
-    GPTNeoXConfig,
-    GPTNeoXForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-    Qwen3Config,
-    Qwen3ForCausalLM,
-)
 
+# torch, tokenizers and transformers are imported where they are needed: the other tests here run without them.
 VOCABULARY = 200
 UNKNOWN, BOS, EOS = 0, 1, 2
 SIZES: dict[str, Any] = {
@@ -39,21 +24,29 @@ SIZES: dict[str, Any] = {
 
 
 def llama() -> Any:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
     return LlamaForCausalLM(LlamaConfig(**SIZES, num_key_value_heads=2))
 
 
 def qwen3() -> Any:
+    from transformers import Qwen3Config, Qwen3ForCausalLM
+
     return Qwen3ForCausalLM(Qwen3Config(**SIZES, num_key_value_heads=2, head_dim=8))
 
 
 def gemma3() -> Any:
     """One sliding layer with a window of 5 columns, one full layer."""
+    from transformers import Gemma3ForCausalLM, Gemma3TextConfig
+
     layers = ["sliding_attention", "full_attention"]
     config = Gemma3TextConfig(**SIZES, num_key_value_heads=1, head_dim=8, sliding_window=5, layer_types=layers)
     return Gemma3ForCausalLM(config)
 
 
 def gpt2() -> Any:
+    from transformers import GPT2Config, GPT2LMHeadModel
+
     config = GPT2Config(
         vocab_size=VOCABULARY, n_embd=32, n_layer=2, n_head=4, n_positions=128, bos_token_id=EOS, eos_token_id=EOS
     )
@@ -61,6 +54,8 @@ def gpt2() -> Any:
 
 
 def gpt_neox() -> Any:
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
     return GPTNeoXForCausalLM(GPTNeoXConfig(**SIZES))
 
 
@@ -69,6 +64,8 @@ ARCHITECTURES = {"llama": llama, "qwen3": qwen3, "gemma3": gemma3, "gpt2": gpt2,
 
 def randomized(module: Any, spread: float = 0.15) -> Any:
     """The module with random weights large enough that its distribution is far from flat."""
+    import torch
+
     generator = torch.Generator().manual_seed(7)
     with torch.no_grad():
         for weight in module.parameters():
@@ -97,6 +94,9 @@ def any_model(request: pytest.FixtureRequest, model: Callable[[str], Any]) -> An
 @pytest.fixture(scope="session")
 def words() -> Any:
     """200 words, "w3" to "w199"; pad = end token; a start token before raw text."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast
+
     vocabulary = {"<unk>": UNKNOWN, "<s>": BOS, "</s>": EOS} | {f"w{i}": i for i in range(3, VOCABULARY)}
     plain = Tokenizer(models.WordLevel(vocabulary, "<unk>"))
     plain.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -114,6 +114,8 @@ CHATML = (
 @pytest.fixture(scope="session")
 def chat() -> Callable[..., Any]:
     """A byte-level tokenizer with ChatML's marks, an optional BOS token, and a template of one's own."""
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
+    from transformers import AddedToken, PreTrainedTokenizerFast
 
     def of(*, bos: str = "", template: str = CHATML, marks_special: bool = True) -> Any:
         letters = sorted(pre_tokenizers.ByteLevel.alphabet())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from strop.errors import NumericsError
 from strop.rollout import engine_draws
-from strop.rollout.engine_draws import Draws, pick
+from strop.rollout.engine_draws import Draws, pick, steady
 
 LAST_BELOW_ONE = 1.0 - 2.0**-53
 CPU = torch.device("cpu")
@@ -65,7 +65,7 @@ def certain(*ids: int, vocabulary: int = 10) -> torch.Tensor:
 def test_a_row_ends_with_its_first_end_token_or_at_the_last_step() -> None:
     draws = Draws(np.zeros((5, 3)), eos_ids=(2, 7), temperature=1.0, device=CPU)
     for step in ((2, 5, 5, 5, 5), (9, 7, 5, 5, 5), (2, 2, 2, 5, 7)):
-        draws.take(certain(*step))
+        draws.take(certain(*step, 5, 5, 5))
     assert [(row.ids, row.stopped) for row in draws.completions()] == [
         ([2], True),
         ([5, 7], True),
@@ -76,23 +76,27 @@ def test_a_row_ends_with_its_first_end_token_or_at_the_last_step() -> None:
     assert draws.finished == 5
 
 
-def test_rows_leave_when_under_three_quarters_of_the_batch_run_and_a_batch_keeps_four() -> None:
+def test_rows_leave_when_under_three_quarters_of_the_batch_run_and_a_batch_stays_steady() -> None:
     draws = Draws(np.zeros((8, 5)), eos_ids=(2,), temperature=1.0, device=CPU)
     draws.take(certain(5, 2, 5, 5, 2, 5, 5, 5))
     assert draws.leave() is None
-    draws.take(certain(5, 5, 5, 2, 5, 5, 5, 5))
+    draws.take(certain(5, 5, 5, 2, 5, 2, 5, 5))
     stay = draws.leave()
     assert stay is not None
-    assert stay.tolist() == [0, 2, 5, 6, 7]
-    draws.take(certain(5, 2, 2, 2, 6))
-    stay = draws.leave()
-    assert stay is not None
-    assert stay.tolist() == [0, 4, 1, 2]
-    draws.take(certain(2, 6, 5, 5))
+    assert stay.tolist() == [0, 2, 6, 7]
+    draws.take(certain(5, 2, 2, 6))
     assert draws.leave() is None
-    draws.take(certain(5, 6, 5, 5))
+    draws.take(certain(2, 5, 5, 6))
+    assert draws.leave() is None
+    draws.take(certain(5, 5, 5, 6))
     ids = [row.ids for row in draws.completions()]
-    assert ids == [[5, 5, 5, 2], [2], [5, 5, 2], [5, 2], [2], [5, 5, 2], [5, 5, 2], [5, 5, 6, 6, 6]]
+    assert ids == [[5, 5, 5, 2], [2], [5, 5, 2], [5, 2], [2], [5, 2], [5, 5, 2], [5, 5, 6, 6, 6]]
+
+
+@pytest.mark.parametrize(("rows", "batch"), [(1, 4), (4, 4), (5, 8), (9, 12), (12, 12), (13, 13), (255, 255)])
+def test_a_steady_batch_has_a_multiple_of_four_rows_or_many(rows: int, batch: int) -> None:
+    assert steady(rows) == batch
+    assert len(Draws(np.zeros((rows, 1)), (), 1.0, CPU).row_R) == batch
 
 
 def test_a_small_batch_is_filled_with_dummies_that_are_never_recorded() -> None:
