@@ -11,6 +11,8 @@ import torch
 import strop
 from strop.algorithms import KINDS, ROWS
 from strop.metrics import Metric, merge
+from strop.objective.objective import objective
+from strop.objective.streams import Streams
 from tests.laws.batches import STREAMS, Batch, error, random_batch, row_of, taken
 from tests.objective.twins import Reference, Torch
 
@@ -67,6 +69,46 @@ def test_no_partition_order_or_packing_changes_gradient_or_metrics(name: str, se
         metrics.append(part.metrics)
     assert error(gradient, whole.gradient) < 1e-12
     same_metrics(merge(metrics), whole.metrics)
+
+
+@EVERY_ROW
+@SEEDS
+def test_no_packing_of_the_flat_streams_changes_loss_gradient_or_metrics(name: str, seed: int) -> None:
+    """Tokens of a micro-batch in any order, sequences interleaved, and numbered anew in each part."""
+    rng = np.random.default_rng(seed)
+    row, batch = row_of(name), with_weights(name, random_batch(seed))
+    keep = torch.tensor(batch["mask"]) == 1
+    flat = {f"{key}_N": torch.tensor(batch[key])[keep] for key in ("weight", "entropy", *STREAMS)}
+    flat["advantage_N"] = torch.tensor(batch["advantage"])[:, None].expand(keep.shape)[keep]
+    seq = keep.nonzero()[:, 0]
+
+    def packed(parts: list[np.ndarray]) -> tuple[torch.Tensor, float, dict[str, Metric]]:
+        leaf = torch.tensor(batch["logp"])[keep].requires_grad_()
+        outs = []
+        for part in parts:
+            at = torch.tensor(rng.permutation(np.isin(seq.numpy(), part).nonzero()[0]))
+            local = torch.unique(seq[at], return_inverse=True)[1]
+            outs.append(objective(row, Streams(leaf[at], seq_N=local, **{key: x[at] for key, x in flat.items()})))
+            outs[-1].value.backward()
+        assert leaf.grad is not None
+        return leaf.grad, sum(out.value.item() for out in outs), merge(out.metrics for out in outs)
+
+    gradient, value, metrics = packed([np.arange(12)])
+    for parts in (2, 4, 7):
+        found = packed(np.array_split(rng.permutation(12), parts))
+        assert error(found[0].numpy(), gradient.numpy()) < 1e-12
+        assert found[1] == pytest.approx(value, rel=1e-12, abs=1e-13)
+        same_metrics(found[2], metrics)
+
+
+@EVERY_ROW
+@SEEDS
+def test_the_weights_of_a_row_are_shares(name: str, seed: int) -> None:
+    batch = with_weights(name, random_batch(seed))
+    weight, live = batch["weight"], batch["mask"] == 1
+    assert (weight[live] > 0).all() and not weight[~live].any()
+    if ROWS[name].aggregation.kind != "constant":
+        assert weight.sum() == pytest.approx(1.0, rel=1e-12)
 
 
 @EVERY_ROW

@@ -123,6 +123,16 @@ def test_statistics_are_float64_whatever_the_rewards_dtype(dtype: torch.dtype) -
     close(advantage, [-(0.75**0.5)] * 2 + [0.75**0.5] * 2)
 
 
+@EVERY_KIND
+@given(steps=st.lists(st.integers(-128, 127), min_size=2, max_size=10))
+def test_bfloat16_rewards_get_the_credit_of_the_same_numbers_in_float64(kind: str, steps: list[int]) -> None:
+    """B09, the kind: these are exact in bfloat16, their mean is not."""
+    reward = torch.tensor(steps, dtype=torch.float64) / 128
+    group = torch.arange(len(steps)) % 2
+    found = strop.advantages(reward.bfloat16(), group, kind)
+    assert (found == strop.advantages(reward.bfloat16().double(), group, kind)).all()
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int64, torch.bool])
 @EVERY_KIND
 def test_whole_number_rewards_are_rewards(dtype: torch.dtype, kind: str) -> None:

@@ -7,6 +7,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import strop
 from strop.errors import ConfigError
@@ -86,6 +88,16 @@ def test_the_drifted_token_is_finite_in_float32_and_absent_under_the_mask() -> N
     )
     assert out.value.item() == pytest.approx(0.01065307, rel=1e-6)
     assert out.metrics["kl/clamped"].total == 0
+
+
+@given(logp=st.floats(-(2.0**120), 0, width=32), ref=st.floats(-(2.0**120), 0, width=32))
+def test_no_gap_however_wide_makes_a_float32_kl_infinite(logp: float, ref: float) -> None:
+    """B10, the kind."""
+    for estimator in ("k1", "k2", "k3", "unbiased"):
+        leaf = torch.tensor(logp, requires_grad=True)
+        value = strop.kl(leaf, torch.tensor(ref), estimator)
+        value.backward()
+        assert value.isfinite() and leaf.grad is not None and leaf.grad.isfinite()
 
 
 @BOTH

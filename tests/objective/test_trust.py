@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 import strop
 from strop.errors import ConfigError
 from strop.objective.trust import Clip, Divergence, Gate, Open, Truncate, Trust, binary_kl, binary_tv
 from strop.reference import trust as by_hand
-from tests.objective.twins import BOTH, Twin, close
+from tests.objective.twins import BOTH, Torch, Twin, close
 
 ANCHOR = -1.3
 RATIOS = [0.01, 0.3, 0.79, 0.8, 0.81, 0.95, 1.0, 1.05, 1.2, 1.27, 1.28, 1.29, 2.0, 2.99, 3.01, 3.6]
@@ -109,6 +112,41 @@ def test_clip_fractions_know_the_sign_of_the_advantage(twin: Twin) -> None:
     close(out.value, 0.13)
     close(out.gradient, [[0, 0.375, -0.125, 0]])
     assert out.metrics["clip_high"].mean == out.metrics["clip_low"].mean == 0.25
+
+
+moves = st.lists(st.tuples(st.floats(-0.9, 0.9), st.integers(-6, 6), st.floats(-4, -0.95)), min_size=1, max_size=12)
+
+
+def moved(drawn: list[tuple[float, float, float]]) -> dict[str, Any]:
+    """One completion of tokens that moved by (log-ratio, with this advantage, from this log-prob)."""
+    gap, advantage, anchor = (np.array([column]) for column in zip(*drawn, strict=True))
+    given = {"logp": anchor + gap, "old_logp": anchor, "sampler_logp": anchor, "advantage": advantage}
+    return {**given, "mask": np.ones_like(gap), "group": [0]}
+
+
+@given(drawn=moves)
+def test_clip_fractions_count_exactly_the_tokens_without_gradient_by_side(
+    drawn: list[tuple[float, float, float]],
+) -> None:
+    """B12, the kind: whatever the signs, a held-back token is counted once, on the side that its ratio left."""
+    for name in ("dapo", "dppo_tv", "dppo_kl"):
+        batch = moved(drawn)
+        out = Torch().policy_loss(strop.algorithm(name, length=4), **batch)
+        dead = (out.gradient == 0) & (batch["advantage"] != 0)
+        up = batch["logp"] > batch["old_logp"]
+        assert out.metrics["clip_high"].total == (dead & up).sum()
+        assert out.metrics["clip_low"].total == (dead & ~up).sum()
+
+
+@given(drawn=moves)
+def test_a_move_back_towards_the_anchor_is_trained_under_every_trust_region(
+    drawn: list[tuple[float, float, float]],
+) -> None:
+    """B13, the kind."""
+    batch = moved(drawn)
+    back = (batch["logp"] - batch["old_logp"]) * batch["advantage"] < 0
+    for name in ("dapo", "dppo_tv", "dppo_kl", "cispo", "sapo", "rloo"):
+        assert (Torch().policy_loss(strop.algorithm(name, length=4), **batch).gradient[back] != 0).all()
 
 
 @BOTH
