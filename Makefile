@@ -38,7 +38,9 @@ clean:
 	@$(PYTHON) -m venv .venv
 
 .venv/installed: pyproject.toml constraints.txt | .venv/bin/python
-	@echo "installing strop and what it needs into .venv (torch is large; several minutes the first time)"
+	@echo "installing torch into .venv, the large one: several minutes the first time"
+	@$(PIP) install torch --constraint constraints.txt
+	@echo "installing strop and the rest of what it needs"
 	@$(PIP) install --editable . --constraint constraints.txt
 	@touch $@
 

@@ -21,6 +21,7 @@ from strop.cli import algorithms, config, explain, train
 from strop.cli import eval as evaluation
 from strop.cli.safe import visible
 from strop.errors import ConfigError, DoesNotFit, StropError
+from strop.watch import Stopped
 
 INTERRUPTED = 130
 
@@ -78,7 +79,7 @@ def explained(error: BaseException) -> int:
 
 def diagnosis(error: BaseException) -> tuple[str, int]:
     """What to say about an error, and the exit code."""
-    if isinstance(error, KeyboardInterrupt | typer.Abort):
+    if isinstance(error, KeyboardInterrupt | Stopped | typer.Abort):
         return "interrupted", INTERRUPTED
     if isinstance(error, StropError):
         return str(error), error.exit_code

@@ -93,6 +93,7 @@ class Screen(Watcher):
             ("ledger", ledger_line(summary["ledger"])),
             ("steps", f"{summary['steps']} in {duration(summary['seconds'])}, evaluations included"),
             ("folder", str(folder)),
+            *[("saved", str(path)) for path in saved[-1:]],
             *[("curves", str(path)) for path in sorted((folder / "plots").glob("*.png"))],
             ("next", f"strop eval {folder}"),
             ("", f"strop config {folder}"),

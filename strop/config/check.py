@@ -34,12 +34,13 @@ def check(config: Config) -> tuple[str, ...]:
     for rule in RULES:
         for key, text in rule(config):
             raise refuse(config, key, text)
-    idle = [(key, text) for key, text in _idle(config) if not _untouched(config, key)]
+    idle = [(key, text) for key, text in _idle(config) if _was_set(config, key)]
     return tuple(f"{where(config.sources[key])}{key} {text}" for key, text in idle)
 
 
-def _untouched(config: Config, key: str) -> bool:
-    return config.value(key) == KEYS[key].get_default(call_default_factory=True)
+def _was_set(config: Config, key: str) -> bool:
+    """Whether somebody asked for a value that is not the default; what a model brings nobody asked for."""
+    return config.value(key) != KEYS[key].default and not config.sources[key].startswith("strop:")
 
 
 def _sampling(config: Config) -> Found:

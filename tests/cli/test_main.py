@@ -12,6 +12,7 @@ import typer
 
 from strop.cli import main as cli
 from strop.errors import ConfigError, DataError, DoesNotFit, NotEnoughSignal, NumericsError, RewardError, StropError
+from strop.watch import Stopped
 
 ROOT = Path(__file__).parents[2]
 
@@ -44,8 +45,11 @@ def test_an_error_the_user_can_put_right_is_one_line_and_its_exit_code(
     assert (out, err) == ("", "strop: seed: is odd\u241b[2J\n")
 
 
-def test_ctrl_c_leaves_with_130(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    assert raised(KeyboardInterrupt(), monkeypatch) == 130
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), Stopped(), typer.Abort()])
+def test_ctrl_c_leaves_with_130(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert raised(error, monkeypatch) == 130
     assert capsys.readouterr().err == "strop: interrupted\n"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from strop.config.check import check, embedded, where
-from strop.config.load import _validate
+from strop.config.load import _validate, load
 from strop.config.reader import read_mapping
 from strop.config.schema import Config
 from strop.errors import ConfigError
@@ -145,6 +145,10 @@ def test_a_key_without_effect_is_a_warning(settings: dict[str, object], key: str
 
 def test_a_default_without_effect_is_no_warning() -> None:
     assert check(config(rollout__max_staleness=0, rollout__overlong__penalty=1.0, task__file="")) == ()
+
+
+def test_what_the_model_brings_without_effect_is_no_warning() -> None:
+    assert load(mapping={"train.steps": 1}).warnings == ()
 
 
 def test_a_message_starts_with_the_place_of_the_value() -> None:
