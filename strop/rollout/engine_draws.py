@@ -19,7 +19,7 @@ from strop.errors import NumericsError
 ROWS_TOGETHER = 4
 MANY_ROWS = 12
 """fp32 matrix products on a CPU give a row the same bits in every batch of a multiple of 4 rows or of 12 rows and more,
-but not in others (measured with 1 to 8 threads)."""
+but not in others (measured for single products with 1 to 8 threads)."""
 
 FULL_ENOUGH = 0.75
 """Finished rows leave once less than this share of the batch still runs: it costs a copy of the cache of the rest."""

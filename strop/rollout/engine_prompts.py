@@ -13,7 +13,7 @@ from strop.rollout.engine import Request
 COLUMNS = 16
 """Prompts are padded to a multiple of this, and by at least one column. Sums over columns on a CPU then add the same
 numbers in the same order whatever the padding, and attention always runs with a mask: a row has the same bits in every
-batch (fp32, measured on AVX2 and AVX-512 with Llama, Qwen3, Gemma 3, GPT-2 and GPT-NeoX)."""
+batch (fp32, one thread, measured with AVX2 and AVX-512 on Llama, Qwen3, Gemma 3, GPT-2 and GPT-NeoX)."""
 
 
 def chunks(requests: Sequence[Request], rows: int) -> Iterator[list[Request]]:
