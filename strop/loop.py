@@ -154,7 +154,6 @@ class Trainer:
     cursor: int = 0
     carried: tuple[Group, ...] = ()
     totals: Totals = field(default_factory=Totals)
-    seconds: dict[str, float] = field(default_factory=dict)
 
     def whole(
         self, steps: int, on_step: OnStep | None, on_rollouts: OnRollouts | None
@@ -164,8 +163,9 @@ class Trainer:
         try:
             while self.step < steps:
                 self.stopper.check()
+                began = time.perf_counter()
                 collected = self.collect()
-                record = self.learn(collected)
+                record = self.learn(collected, sampled_s=time.perf_counter() - began)
                 self.watch.sampled(collected.generated)
                 if on_rollouts:
                     on_rollouts(self.step, collected.generated)
@@ -185,12 +185,9 @@ class Trainer:
             exhaustion=rollout.exhaustion,
         )
         rule = Filter(rollout.filter, self.config.task.solved, rollout.tolerance)
-        began = time.perf_counter()
-        collected = collect(
+        return collect(
             self.draw, cursor=self.cursor, version=self.step, refill=refill, rule=rule, carried=self.carried
         )
-        self.seconds = {"time/sample": time.perf_counter() - began}
-        return collected
 
     def draw(self, draws: range) -> Iterator[Group]:
         """Sample, score and shape the groups of these draws."""
@@ -208,7 +205,7 @@ class Trainer:
             scores = self.task.score(prompt, completions)
             yield Group(request.draw, prompt, request.prompt_ids, overlong.shape(completions, scores))
 
-    def learn(self, collected: Collected) -> dict[str, Any]:
+    def learn(self, collected: Collected, *, sampled_s: float) -> dict[str, Any]:
         """Train on a step's groups; -> its row of metrics. From here to the end of the step nothing interrupts."""
         began = time.perf_counter()
         settings = self.config
@@ -226,8 +223,8 @@ class Trainer:
         self.totals.add(collected)
         self.folder.append("ledger.jsonl", {"step": self.step, **collected.ledger})
         self.folder.write_rollouts(self.step, collected.fates, credits)
-        self.seconds["time/train"] = time.perf_counter() - began
-        return step_record(self.step, self.learner.optimizer.updates, collected, metrics, self.seconds)
+        seconds = {"time/sample": sampled_s, "time/train": time.perf_counter() - began}
+        return step_record(self.step, self.learner.optimizer.updates, collected, metrics, seconds)
 
     def record(self, record: dict[str, Any], steps: int, on_step: OnStep | None) -> None:
         """Evaluate and save if this step's turn has come, and write the step's row."""

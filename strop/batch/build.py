@@ -71,10 +71,11 @@ def deal(groups: int, updates: int) -> list[range]:
 def _batch(groups: Sequence[Group], row: Algorithm, advantage_S: Tensor, mask_truncated: bool) -> Batch:
     rows: list[tuple[int, Group, Rollout]] = [(i, g, rollout) for i, g in enumerate(groups) for rollout in g.rollouts]
     group_S = torch.tensor([i for i, _, _ in rows], dtype=torch.int64)
-    live_S = torch.tensor([not (mask_truncated and r.completion.truncated) for _, _, r in rows], dtype=torch.bool)
+    alive = [not (mask_truncated and rollout.completion.truncated) for _, _, rollout in rows]
+    live_S = torch.tensor(alive, dtype=torch.bool)
     tokens_S = torch.tensor([r.completion.tokens for _, _, r in rows], dtype=torch.int64) * live_S
     seq_N = torch.repeat_interleave(torch.arange(len(rows)), tokens_S)
-    live = [r.completion for (_, _, r), alive in zip(rows, live_S.tolist(), strict=True) if alive]
+    live = [rollout.completion for (_, _, rollout), lives in zip(rows, alive, strict=True) if lives]
     return Batch(
         ids_S=tuple(torch.tensor([*g.prompt_ids, *r.completion.ids], dtype=torch.int64) for _, g, r in rows),
         prompt_tokens_S=torch.tensor([len(g.prompt_ids) for _, g, _ in rows], dtype=torch.int64),

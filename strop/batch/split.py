@@ -49,7 +49,7 @@ def split(batch: Batch, *, tokens: int) -> list[MicroBatch]:
     Sequences without a live token take no part. An all-masked batch has no micro-batches.
     """
     lengths = [int(ids.numel()) for ids in batch.ids_S]
-    live = [s for s, alive in enumerate(batch.live_S.tolist()) if alive]
+    live = [s for s in range(len(batch.ids_S)) if bool(batch.live_S[s])]
     order = sorted(live, key=lambda s: lengths[s])
     return [pack(batch, rows) for rows in partition(order, lengths, tokens)]
 

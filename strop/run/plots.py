@@ -9,6 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -39,6 +40,7 @@ def draw_curves(metrics: Rows, ledger: Rows, evaluations: Rows, target: Path, *,
     clips = {"clip_ratio/high_mean": ("upper", ORANGE), "clip_ratio/low_mean": ("lower", BLUE)}
     lines(grid[1, 1], metrics, clips)
     grid[1, 1].set_title("share of tokens clipped")
+    grid[1, 1].yaxis.set_major_formatter(PercentFormatter(xmax=1, decimals=2))
     fates(grid[1, 2], ledger)
     for axes in grid.flat:
         axes.set_xlabel("step")
@@ -63,7 +65,7 @@ def accuracy(axes: Axes, metrics: Rows, evaluations: Rows) -> None:
 
 def lengths(axes: Axes, metrics: Rows) -> None:
     lines(axes, metrics, {"completions/mean_length": ("mean tokens", BLUE)})
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.35 * max(series(metrics, "completions/mean_length")[1], default=1.0))
     axes.set_title("completion length")
     share = axes.twinx()
     share.plot(*series(metrics, "completions/clipped_ratio"), color=RED, linestyle="--")

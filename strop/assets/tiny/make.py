@@ -1,4 +1,4 @@
-"""Makes `strop:tiny` from nothing: `python -m strop.assets.tiny.make OUT_FOLDER` (`make tiny`), seeded throughout.
+"""Makes `strop:tiny` from nothing: `make tiny`, or `python -m strop.assets.tiny.make [OUT_FOLDER]`, seeded throughout.
 
 A character-level Llama learns to imitate the imperfect demonstrations of demonstrations.py by plain supervised
 training. It sees training problems only, one size less than the task asks for. Sums modulo 10 give no hint before all
@@ -16,6 +16,7 @@ from pathlib import Path
 
 import torch
 from tokenizers import Regex, Tokenizer
+from tokenizers.decoders import Fuse
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Split
 from tokenizers.processors import TemplateProcessing
@@ -28,7 +29,7 @@ from strop.tasks.arithmetic import problem, solve
 SPECIAL = {"pad_token": "<pad>", "bos_token": "<bos>", "eos_token": "<eos>"}
 CHARACTERS = "0123456789+-=.#?"
 SEED = 20261130
-STEPS, WARMUP, ROWS = 1800, 100, 128
+STEPS, WARMUP, ROWS = 1500, 100, 128
 PEAK_RATE, FLOOR = 2e-3, 0.02
 STEPS_PER_DIGIT = 40
 IGNORED = -100
@@ -40,6 +41,7 @@ def make_tokenizer() -> PreTrainedTokenizerFast:
     tokenizer = Tokenizer(WordLevel(vocabulary, unk_token=SPECIAL["pad_token"]))
     tokenizer.pre_tokenizer = Split(Regex("."), behavior="isolated")
     bos = ("<bos>", vocabulary["<bos>"])
+    tokenizer.decoder = Fuse()
     tokenizer.post_processor = TemplateProcessing(single="<bos> $A", special_tokens=[bos])
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, clean_up_tokenization_spaces=False, **SPECIAL)
 
@@ -110,7 +112,7 @@ def imitate(model: LlamaForCausalLM, tokenizer: PreTrainedTokenizerFast, steps: 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make the embedded policy strop:tiny.")
-    parser.add_argument("out", type=Path)
+    parser.add_argument("out", type=Path, nargs="?", default=Path(__file__).parent)
     parser.add_argument("--steps", type=int, default=STEPS)
     arguments = parser.parse_args()
     torch.manual_seed(SEED)
