@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -48,3 +53,31 @@ def test_a_taken_name_is_refused_before_anything_runs(
     assert run(["train", "--runs", str(tmp_path), "--run", "mine"]) == 2
     assert "choose another name with --run NAME" in capsys.readouterr().err
     assert runs == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_ctrl_c_ends_a_real_run_at_a_whole_step_with_what_was_learned_saved(tmp_path: Path) -> None:
+    flags = "--run mine --train.steps 500 --rollout.prompts 2 --train.updates 1 --eval.prompts 2 --eval.completions 1"
+    program = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+    program += "from strop.cli.main import main; main()"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "train", *flags.split()],
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith("step   1/500"):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stdout.read()
+    assert process.returncode == 130, rest
+    summary = json.loads((tmp_path / "runs" / "mine" / "summary.json").read_text())
+    assert summary["verdict"] == "interrupted"
+    assert f"runs/mine/checkpoints/step-{summary['steps']:06d}" in rest
+    assert "Traceback" not in rest
