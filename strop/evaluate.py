@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from strop.config.schema import Config
-from strop.policy.model import load
+from strop.policy.model import load, load_tokenizer
 from strop.rollout.encode import Encoder
 from strop.rollout.engine import Engine, Request, Sampling
 from strop.rollout.engine_hf import HFEngine
@@ -126,7 +126,8 @@ def evaluate(
 def evaluate_model(config: Config, watch: Watcher) -> Evaluation:
     """Accuracy of `config.model`, which may be a checkpoint's folder, on the held-out prompts of the task."""
     task = find_task(config.task, model=config.model, seed=config.seed, reward=None)
-    module, tokenizer = load(config.model, dtype=config.train.dtype, device=config.device)
+    tokenizer = load_tokenizer(config.model)
+    module = load(config.model, dtype=config.train.dtype, device=config.device)
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
     tick = partial(watch.progress, "evaluate")
     result = held_out_accuracy(engine, task, encoder(tokenizer, config), config, progress=tick)

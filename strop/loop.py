@@ -12,7 +12,7 @@ from strop.batch.build import build
 from strop.config.load import resolve
 from strop.config.schema import Config
 from strop.evaluate import Evaluation, encoder, held_out_accuracy
-from strop.policy.model import Policy, describe, write
+from strop.policy.model import Policy, describe, load_tokenizer, write
 from strop.policy.model import load as load_model
 from strop.policy.optim import AdamW, Optimizer
 from strop.policy.step import Learner
@@ -108,7 +108,10 @@ def run_training(
 def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper) -> Trainer:
     """Load the model and lay out the run folder. Nothing is written before the model is there."""
     row, settings = config.row, config.train
-    module, tokenizer = load_model(
+    tokenizer = load_tokenizer(config.model)
+    encode = encoder(tokenizer, config)
+    check_prompts(task, encode, watch)
+    module = load_model(
         config.model,
         dtype=settings.dtype,
         device=config.device,
@@ -117,7 +120,7 @@ def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper) -> Tra
     policy = Policy(module, config.rollout.temperature)
     reference = None
     if "ref_logp" in row.reads:
-        frozen, _ = load_model(config.model, dtype=settings.dtype, device=config.device)
+        frozen = load_model(config.model, dtype=settings.dtype, device=config.device)
         reference = Policy(frozen.requires_grad_(False), config.rollout.temperature)
     adamw = AdamW(
         learning_rate=settings.learning_rate,
@@ -135,7 +138,15 @@ def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper) -> Tra
     folder.write_json("environment.json", environment())
     watch.started(folder.path, facts(config, task, describe(module)))
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
-    return Trainer(config, task, encoder(tokenizer, config), engine, learner, folder, watch, stopper)
+    return Trainer(config, task, encode, engine, learner, folder, watch, stopper)
+
+
+def check_prompts(task: Task, encode: Encoder, watch: Watcher) -> None:
+    """Encode every prompt that is known beforehand, so that one over the limit is told before the model loads."""
+    prompts = task.known()
+    for done, prompt in enumerate(prompts):
+        encode(prompt)
+        watch.progress("check prompts", done + 1, len(prompts))
 
 
 @dataclass(slots=True)
@@ -185,9 +196,7 @@ class Trainer:
             exhaustion=rollout.exhaustion,
         )
         rule = Filter(rollout.filter, self.config.task.solved, rollout.tolerance)
-        return collect(
-            self.draw, cursor=self.cursor, version=self.step, refill=refill, rule=rule, carried=self.carried
-        )
+        return collect(self.draw, cursor=self.cursor, version=self.step, refill=refill, rule=rule, carried=self.carried)
 
     def draw(self, draws: range) -> Iterator[Group]:
         """Sample, score and shape the groups of these draws."""

@@ -15,7 +15,7 @@ from strop.types import Group
 class Watcher:
     """Hears what a run does. These methods are silent: a screen, or a notebook, answers those that it cares about.
 
-    progress(phase, done, total)   the phases: sample, score old, score reference, train, evaluate, save
+    progress(phase, done, total)   the phases: check prompts, sample, score old, score reference, train, evaluate, save
     evaluated(name, result)        "before", "step 10", "after", and the strop.evaluate.Evaluation
     stepped(record, steps)         the row of metrics.jsonl, and how many steps the run will take
     sampled(groups)                every group that the step sampled

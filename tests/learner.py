@@ -41,7 +41,7 @@ def nudged(module: LlamaForCausalLM, size: float, *, seed: int = 1) -> LlamaForC
     with torch.no_grad():
         for parameter in twin.parameters():
             noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
-            parameter += size * noise.to(parameter.dtype)
+            parameter.add_(noise.to(parameter.dtype), alpha=size)
     return twin
 
 

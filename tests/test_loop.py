@@ -50,10 +50,18 @@ def test_a_run_folder_has_every_file_that_is_promised(a_run: Any) -> None:
     run, _, _ = a_run
     names = {str(path.relative_to(run.folder)) for path in run.folder.rglob("*") if path.is_file()}
     for name in (
-        "config.yaml provenance.json environment.json metrics.jsonl ledger.jsonl summary.json plots/curves.png "
-        "rollouts/step-000001.parquet rollouts/step-000003.parquet checkpoints/step-000003/MANIFEST.json "
-        "checkpoints/step-000002/model.safetensors"
-    ).split():
+        "config.yaml",
+        "provenance.json",
+        "environment.json",
+        "metrics.jsonl",
+        "ledger.jsonl",
+        "summary.json",
+        "plots/curves.png",
+        "rollouts/step-000001.parquet",
+        "rollouts/step-000003.parquet",
+        "checkpoints/step-000003/MANIFEST.json",
+        "checkpoints/step-000002/model.safetensors",
+    ):
         assert name in names
     assert "checkpoints/step-000001/model.safetensors" not in names
     assert not [name for name in names if "/.tmp" in name or name.startswith(".tmp")]
@@ -94,10 +102,29 @@ def test_a_token_counts_once_and_draws_go_on_where_the_last_step_ended(a_run: An
 def test_metrics_hold_what_the_field_looks_at(a_run: Any) -> None:
     _, steps, _ = a_run
     for name in (
-        "step update loss entropy prob ratio clip_ratio/low_mean clip_ratio/high_mean clip_ratio/high_prob grad_norm "
-        "learning_rate padding_share reward/all reward/trained accuracy/all completions/mean_length "
-        "completions/max_length completions/clipped_ratio overlong/penalized groups/rounds share/all_right time/step"
-    ).split():
+        "step",
+        "update",
+        "loss",
+        "entropy",
+        "prob",
+        "ratio",
+        "clip_ratio/low_mean",
+        "clip_ratio/high_mean",
+        "clip_ratio/high_prob",
+        "grad_norm",
+        "learning_rate",
+        "padding_share",
+        "reward/all",
+        "reward/trained",
+        "accuracy/all",
+        "completions/mean_length",
+        "completions/max_length",
+        "completions/clipped_ratio",
+        "overlong/penalized",
+        "groups/rounds",
+        "share/all_right",
+        "time/step",
+    ):
         assert name in steps[0], name
     assert [record["update"] for record in steps] == [2, 4, 6]
     assert all(record["padding_share"] <= 0.10 for record in steps)

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging
 
 from strop.batch.split import MicroBatch
@@ -52,8 +52,18 @@ class Policy:
         return logp_n, entropy_n
 
 
-def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = False) -> tuple[PreTrainedModel, Any]:
-    """The module and tokenizer of a folder, a hub id, or an embedded policy ("strop:tiny").
+def load_tokenizer(name: str) -> Any:
+    """The tokenizer of a folder, a hub id, or an embedded policy ("strop:tiny").
+
+    Raises:
+        ConfigError: it cannot be found.
+    """
+    with refusing(name, "its tokenizer"):
+        return AutoTokenizer.from_pretrained(locate(name))
+
+
+def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = False) -> PreTrainedModel:
+    """The module of a folder, a hub id, or an embedded policy.
 
     Weights are read from safetensors only, and no code that comes with a model is run. Dropout is off: with it a ratio
     would not be 1 before the first update.
@@ -62,25 +72,30 @@ def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = F
         ConfigError: the model cannot be found, or is no causal language model.
     """
     path = locate(name)
-    try:
+    with refusing(name, "it as a causal language model"), quiet():
         config = AutoConfig.from_pretrained(path)
         for key in [key for key in vars(config) if "drop" in key and isinstance(getattr(config, key), float)]:
             setattr(config, key, 0.0)
-        with quiet():
-            module: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-                path, config=config, dtype=getattr(torch, dtype), use_safetensors=True
-            )
-        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(path)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise ConfigError(f"model: cannot load {name!r} as a causal language model: {reason}") from error
+        module: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
+            path, config=config, dtype=getattr(torch, dtype), use_safetensors=True
+        )
     module.to(torch.device(pick_device(device)))  # type: ignore[arg-type]
     if gradient_checkpointing:
         module.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
         module.train()  # transformers checkpoints in training mode only; with dropout at 0 nothing else differs
     else:
         module.eval()
-    return module, tokenizer
+    return module
+
+
+@contextmanager
+def refusing(name: str, what: str) -> Iterator[None]:
+    """Turns what transformers raises over a model that it cannot load into one line."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ConfigError(f"model: cannot load {name!r}, {what}: {reason}") from error
 
 
 def write(module: PreTrainedModel, tokenizer: Any, folder: Path) -> None:

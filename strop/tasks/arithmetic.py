@@ -44,6 +44,9 @@ class Arithmetic:
             found.setdefault(text, as_prompt(text))
         return tuple(found.values())
 
+    def known(self) -> Sequence[Prompt]:
+        return ()
+
     def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[float]:
         """1.0 where the completion ends in '#' and the right digit, else 0.0."""
         return [float(answer(completion) == prompt.columns["answer"]) for completion in completions]

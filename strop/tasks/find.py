@@ -22,7 +22,7 @@ class Scored:
 
     def __init__(self, task: Task, reward: Reward) -> None:
         self.task, self.reward = task, reward
-        self.name, self.prompt, self.held_out = task.name, task.prompt, task.held_out
+        self.name, self.prompt, self.held_out, self.known = task.name, task.prompt, task.held_out, task.known
         self.answer, self.labels = task.answer, task.labels
 
     def score(self, prompt: Prompt, completions: list[Completion]) -> list[float]:

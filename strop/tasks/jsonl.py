@@ -38,6 +38,9 @@ class JsonLines:
     def held_out(self, count: int) -> tuple[Prompt, ...]:
         return self.held[:count]
 
+    def known(self) -> Sequence[Prompt]:
+        return (*self.rows, *self.held)
+
     def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[float]:
         return self.reward(prompt, completions)
 

@@ -22,6 +22,10 @@ class Task(Protocol):
         """At most `count` prompts that `prompt` never gives, the same ones every time."""
         ...
 
+    def known(self) -> Sequence[Prompt]:
+        """The prompts that can be listed before the run, to be checked; none for a task that makes them up."""
+        ...
+
     def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[float]:
         """The verifier's verdict on each completion, one finite number each.
 

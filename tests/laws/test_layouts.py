@@ -1,4 +1,4 @@
-"""What must be true of every row on a real model: no layout of a batch into micro-batches changes gradient or metric."""
+"""True of every row, on a real model: no layout of a batch into micro-batches changes a gradient or a metric."""
 
 from __future__ import annotations
 

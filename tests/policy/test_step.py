@@ -99,8 +99,8 @@ def test_a_loss_that_is_not_finite_stops_before_the_step() -> None:
     before = [p.clone() for p in trainer.policy.module.parameters()]
     with pytest.raises(NumericsError, match="the weights were left as they were"):
         trainer.train(batches, silent)
-    same = [torch.equal(a, b, ) or bool(a.isnan().any()) for a, b in zip(before, trainer.policy.module.parameters(), strict=True)]
-    assert all(same)
+    for old, new in zip(before, trainer.policy.module.parameters(), strict=True):
+        assert torch.equal(old.nan_to_num(7.0), new.nan_to_num(7.0))
     assert all(p.grad is None for p in trainer.policy.module.parameters())
 
 
@@ -116,7 +116,7 @@ def test_one_small_sgd_step_improves_the_rows_own_objective(name: str) -> None:
     squared = sum(float((p.grad**2).sum()) for p in trainer.policy.module.parameters())
     with torch.no_grad():
         for parameter in trainer.policy.module.parameters():
-            parameter -= 1e-3 / squared**0.5 * parameter.grad
+            parameter.sub_(parameter.grad, alpha=1e-3 / squared**0.5)
     assert squared > 0
     assert surrogate(trainer, scored, anchor=before) < before["value"]
 

@@ -43,8 +43,16 @@ def test_the_answer_is_the_last_digit_of_the_sum(seed: int) -> None:
 
 @pytest.mark.parametrize(
     "text, finish, score",
-    [("#9", "stop", 1.0), ("4+7=1-2=9#9", "stop", 1.0), ("#8", "stop", 0.0), ("#9", "length", 0.0), ("9", "stop", 0.0),
-     ("#9#8", "stop", 0.0), ("#9 ", "stop", 0.0), ("", "stop", 0.0)],
+    [
+        ("#9", "stop", 1.0),
+        ("4+7=1-2=9#9", "stop", 1.0),
+        ("#8", "stop", 0.0),
+        ("#9", "length", 0.0),
+        ("9", "stop", 0.0),
+        ("#9#8", "stop", 0.0),
+        ("#9 ", "stop", 0.0),
+        ("", "stop", 0.0),
+    ],
 )
 def test_a_completion_is_right_if_it_ends_with_the_right_digit_after_a_mark(
     text: str, finish: Finish, score: float
