@@ -1,8 +1,8 @@
 """A metric is a sum with a weight: merging over micro-batches, updates and ranks is addition, never a mean of means.
 
-    Mean(total, weight)     .mean = total / weight        merged by adding both
-    Sum(total)              .mean = total                 merged by adding; what a loss is
-    Low(total), High(total) .mean = total                 extremes, merged by min and max: the one exception
+Mean(total, weight)     .mean = total / weight        merged by adding both
+Sum(total)              .mean = total                 merged by adding; what a loss is
+Low(total), High(total) .mean = total                 extremes, merged by min and max: the one exception
 """
 
 from __future__ import annotations

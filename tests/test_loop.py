@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -223,3 +224,23 @@ def test_carried_groups_are_trained_first_in_the_next_step_under_a_sampler_ancho
 def test_masked_truncated_completions_train_no_token(tmp_path: Path) -> None:
     run = strop.train(small(tmp_path, rollout={"mask_truncated": True, "max_tokens": 8, "overlong": {"buffer": 0}}))
     assert all(row["loss"] is not None for row in read_rows(run.folder / "metrics.jsonl"))
+
+
+def test_the_page_of_metrics_explains_every_metric_and_no_other(a_run: Any) -> None:
+    _, steps, _ = a_run
+    page = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text()
+    cells = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
+    explained = {name for cell in cells for name in cell.replace("`", "").replace(" ", "").split(",")}
+    measured = {name for record in steps for name in record}
+    assert measured <= explained
+    assert explained - measured == {"kl", "kl/clamped"}
+
+
+def test_the_page_of_metrics_reads_the_rollouts_as_it_says(a_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, _, _ = a_run
+    page = (Path(__file__).parents[1] / "docs" / "metrics.md").read_text()
+    [block] = re.findall(r"^```python\n(.*?)^```$", page, re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(run.folder.parent.parent)
+    names: dict[str, Any] = {}
+    exec(compile(block.replace("runs/NAME", str(run.folder)), "page", "exec"), names)  # noqa: S102
+    assert all(isinstance(text, str) for text in names["cut_off"])

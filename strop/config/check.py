@@ -153,7 +153,7 @@ def _idle(config: Config) -> Found:
     if rollout.overlong.buffer == 0:
         yield "rollout.overlong.penalty", "has no effect: rollout.overlong.buffer is 0"
     if task.kind == "arithmetic":
-        for key in ("file", "held_out_file", "prompt_key", "answer_key"):
+        for key in ("file", "held_out_file", "prompt_key"):
             yield f"task.{key}", "has no effect: task.kind arithmetic makes its own problems"
     if train.warmup_steps > train.steps:
         yield "train.warmup_steps", "is longer than the run: train.learning_rate is never reached"

@@ -58,9 +58,6 @@ class Task(Section):
         1.0, "Score from which a completion counts as right: a group whose scores all reach it is all right."
     )
     prompt_key: str = setting("prompt", "Column that holds the prompt: text, or a list of chat messages.", min_length=1)
-    answer_key: str = setting(
-        "answer", "Column that holds the right answer; every column reaches the reward by name.", min_length=1
-    )
 
 
 class Overlong(Section):

@@ -81,11 +81,19 @@ def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = F
         )
     module.to(torch.device(pick_device(device)))  # type: ignore[arg-type]
     if gradient_checkpointing:
-        module.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        checkpoint_activations(module)
         module.train()  # transformers checkpoints in training mode only; with dropout at 0 nothing else differs
     else:
         module.eval()
     return module
+
+
+def checkpoint_activations(module: PreTrainedModel) -> None:
+    """Recompute activations in the backward pass."""
+    if hasattr(module, "activation_checkpointing_enable"):
+        module.activation_checkpointing_enable()
+    else:  # its name before transformers 5.2x
+        module.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
 
 
 @contextmanager

@@ -106,8 +106,9 @@ def collect(
         raise NotEnoughSignal(exhausted(refill, len(kept), cursor - start, fates))
     trained, surplus = kept[: refill.prompts], kept[refill.prompts :]
     held = surplus if refill.surplus == "carry" else []
-    fates += [(group, "trained") for group in trained]
-    fates += [(group, "carried" if refill.surplus == "carry" else "dropped") for group in surplus]
+    fate_of_surplus: Fate = "carried" if refill.surplus == "carry" else "dropped"
+    fates.extend((group, "trained") for group in trained)
+    fates.extend((group, fate_of_surplus) for group in surplus)
     for group, fate in fates:
         count(ledger.fates[fate], group)
     return Collected(tuple(trained), tuple(held), tuple(generated), tuple(fates), cursor, ledger.record())

@@ -49,6 +49,5 @@ def find_task(settings: Any, *, model: str, seed: int, reward: Callable[..., Any
         Path(settings.held_out_file) if settings.held_out_file else None,
         reward=find_reward(settings.reward) if reward is None else as_reward(reward),
         prompt_key=settings.prompt_key,
-        answer_key=settings.answer_key,
         seed=seed,
     )

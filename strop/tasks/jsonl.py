@@ -26,7 +26,6 @@ class JsonLines:
     rows: tuple[Prompt, ...]
     held: tuple[Prompt, ...]
     reward: Reward
-    answer_key: str
     seed: int
 
     def prompt(self, draw: int) -> Prompt:
@@ -51,9 +50,7 @@ class JsonLines:
         return {}
 
 
-def read_task(
-    file: Path, held_out_file: Path | None, *, reward: Reward, prompt_key: str, answer_key: str, seed: int
-) -> JsonLines:
+def read_task(file: Path, held_out_file: Path | None, *, reward: Reward, prompt_key: str, seed: int) -> JsonLines:
     """The task of a JSONL file.
 
     Without a held-out file one prompt in ten is held out, chosen by a hash of its id (and at least one): the same ones
@@ -62,9 +59,9 @@ def read_task(
     Raises:
         DataError: a file that is missing, empty or malformed; the message names file and line.
     """
-    rows = read(file, prompt_key, answer_key)
+    rows = read(file, prompt_key)
     if held_out_file is not None:
-        held = read(held_out_file, prompt_key, answer_key)
+        held = read(held_out_file, prompt_key)
     else:
         ranked = sorted(rows, key=lambda prompt: hashlib.sha256(prompt.id.encode()).digest())
         held = ranked[: max(1, len(ranked) // HELD_OUT_SHARE)]
@@ -72,10 +69,10 @@ def read_task(
     training = tuple(prompt for prompt in rows if prompt.id not in taken)
     if not training:
         raise DataError(f"{file}: no prompt is left to train on once the held-out ones are set aside; add rows")
-    return JsonLines(file.stem, training, tuple(held), reward, answer_key, seed)
+    return JsonLines(file.stem, training, tuple(held), reward, seed)
 
 
-def read(file: Path, prompt_key: str, answer_key: str) -> list[Prompt]:
+def read(file: Path, prompt_key: str) -> list[Prompt]:
     if not file.is_file():
         raise DataError(f"task.file: there is no file {file}")
     prompts = [

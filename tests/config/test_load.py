@@ -139,7 +139,7 @@ def test_a_path_that_is_no_configuration_is_refused(
 
 
 def test_a_mapping_goes_through_the_same_checks() -> None:
-    config = load(mapping={"rollout": {"prompts": 3}, "train.steps": 2})
+    config = load(mapping={"rollout": {"prompts": 5}, "train.steps": 2})
     assert config.sources["rollout.prompts"] == "python"
     with pytest.raises(ConfigError, match=r"^rollout\.prompts: must be a whole number"):
         load(mapping={"rollout": {"prompts": True}})

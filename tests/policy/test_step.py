@@ -11,7 +11,7 @@ from strop.algorithms import ROWS, Algorithm, algorithm
 from strop.batch.build import Batch, build
 from strop.batch.split import split
 from strop.errors import ConfigError, NumericsError
-from strop.policy.model import Policy
+from strop.policy.model import Policy, checkpoint_activations
 from strop.policy.optim import AdamW, Optimizer
 from strop.policy.step import Learner, Scored
 from tests.learner import gradient_error, gradients, nudged, ragged_groups, tiny_llama
@@ -148,7 +148,7 @@ def surrogate(trainer: Learner, scored: Scored, anchor: dict | None = None) -> o
 
 def test_gradient_checkpointing_changes_no_gradient() -> None:
     plain, checkpointed = learner(algorithm("dapo")), learner(algorithm("dapo"))
-    checkpointed.policy.module.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    checkpoint_activations(checkpointed.policy.module)
     checkpointed.policy.module.train()
     [batch] = build(ragged_groups(), plain.row)
     for trainer in (plain, checkpointed):

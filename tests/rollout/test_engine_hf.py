@@ -1,68 +1,21 @@
+"""Sampling from any causal model of transformers."""
+
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from strop.errors import ConfigError, DataError, NumericsError
+from strop.errors import ConfigError, NumericsError
 from strop.rollout.engine import Request, Sampling
 from strop.rollout.engine_draws import steady
 from strop.rollout.engine_hf import HFEngine
-from strop.types import Completion
-
-EOS = 2
-PROMPTS: tuple[tuple[int, ...], ...] = (
-    (5, 6, 7),
-    (9,),
-    (11, 12, 13, 14, 15, 16, 17, 18, 19),
-    (20, 2, 22, 2, 24),
-    (3, 4),
-)
-
-
-def requests(completions: int = 3, prompts: Sequence[tuple[int, ...]] = PROMPTS) -> list[Request]:
-    return [Request(draw=draw, prompt_ids=ids, completions=completions) for draw, ids in enumerate(prompts)]
-
-
-def sample(engine: HFEngine, asked: Sequence[Request], **sampling: Any) -> list[tuple[Completion, ...]]:
-    return list(engine.sample(asked, Sampling(**{"max_tokens": 12, **sampling})))
-
-
-def exact(module: Any, prompt: Sequence[int], ids: Sequence[int], temperature: float = 1.0) -> torch.Tensor:
-    """Log-probs over the vocabulary at each completion token, from one full forward of the single row:   -> [L, V]"""
-    row = torch.tensor([[*prompt, *ids]])
-    with torch.no_grad():
-        logits = module(input_ids=row, use_cache=False).logits[0, len(prompt) - 1 : -1].float()
-    return torch.log_softmax(logits / temperature, -1)
-
-
-def same(left: Sequence[tuple[Completion, ...]], right: Sequence[tuple[Completion, ...]]) -> bool:
-    pairs = [(a, b) for group, twin in zip(left, right, strict=True) for a, b in zip(group, twin, strict=True)]
-    assert all(np.allclose(a.sampler_logp, b.sampler_logp, rtol=0, atol=2e-6) for a, b in pairs if a.ids == b.ids)
-    return all((a.ids, a.text, a.finish) == (b.ids, b.text, b.finish) for a, b in pairs)
-
-
-@contextmanager
-def watched(module: Any, edit: Callable[[int, torch.Tensor], None] | None = None) -> Iterator[list[tuple[int, int]]]:
-    """The shape of every forward; `edit(step, logits of the last column)` may change what the model says."""
-    shapes: list[tuple[int, int]] = []
-
-    def see(_: Any, args: Any, kwargs: dict[str, Any], output: Any) -> None:
-        if edit is not None:
-            edit(len(shapes), output.logits[:, -1])
-        shapes.append(tuple(kwargs["input_ids"].shape))
-
-    hook = module.register_forward_hook(see, with_kwargs=True)
-    try:
-        yield shapes
-    finally:
-        hook.remove()
+from tests.rollout.engines import EOS, PROMPTS, exact, requests, same, sample, watched
 
 
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
@@ -216,25 +169,6 @@ def test_greedy_takes_the_first_of_equal_maxima_and_every_completion_is_the_same
     assert all(math.isclose(logp, expected, abs_tol=1e-5) for c in group for logp in c.sampler_logp)
 
 
-def test_the_generation_config_gives_end_tokens_and_nothing_else(model: Callable[[str], Any], words: Any) -> None:
-    plain = sample(HFEngine(model("llama"), words, eos_ids=(2, 50)), requests())
-    loaded = copy.deepcopy(model("llama"))
-    loaded.generation_config.update(
-        eos_token_id=[50], top_k=3, top_p=0.5, temperature=0.3, repetition_penalty=5.0, min_new_tokens=9, do_sample=True
-    )
-    engine = HFEngine(loaded, words)
-    assert engine.eos_ids == (2, 50)
-    assert sample(engine, requests()) == plain
-
-
-def test_a_model_without_an_end_token_is_refused_unless_that_is_said(model: Callable[[str], Any]) -> None:
-    endless = copy.deepcopy(model("llama"))
-    endless.generation_config.eos_token_id = endless.config.eos_token_id = None
-    with pytest.raises(ConfigError, match="no end token: set eos_token_id"):
-        HFEngine(endless, tokenizer=object())
-    assert HFEngine(endless, tokenizer=object(), eos_ids=()).eos_ids == ()
-
-
 def test_text_is_of_the_whole_completion_and_ids_are_never_encoded_again(
     model: Callable[[str], Any], chat: Callable[..., Any]
 ) -> None:
@@ -278,27 +212,6 @@ def test_groups_are_sampled_when_they_are_read(model: Callable[[str], Any], word
         assert len(shapes) == 4
 
 
-def test_dropout_is_off_while_sampling_and_each_submodule_is_put_back(model: Callable[[str], Any], words: Any) -> None:
-    module = copy.deepcopy(model("gpt2"))
-    assert module.config.resid_pdrop > 0
-    quiet = sample(HFEngine(module, words), requests())
-    module.train()
-    module.transformer.h[0].eval()
-    modes = [part.training for part in module.modules()]
-    stream = HFEngine(module, words).sample(requests(), Sampling(max_tokens=12))
-    first = next(stream)
-    assert [part.training for part in module.modules()] == modes
-    assert torch.is_grad_enabled() and not torch.is_inference_mode_enabled()
-    assert same([first, *stream], quiet)
-
-
-def test_a_module_trains_on_after_it_was_sampled_from(any_model: Any, words: Any) -> None:
-    module = copy.deepcopy(any_model)
-    sample(HFEngine(module, words), requests())
-    module(input_ids=torch.tensor([PROMPTS[2]])).logits.sum().backward()
-    assert all(torch.isfinite(weight.grad).all() for weight in module.parameters() if weight.grad is not None)
-
-
 def test_progress_counts_finished_completions_up_to_all(model: Callable[[str], Any], words: Any) -> None:
     seen: list[tuple[int, int]] = []
     engine = HFEngine(model("llama"), words, rows=7, eos_ids=range(2, 30))
@@ -309,14 +222,6 @@ def test_progress_counts_finished_completions_up_to_all(model: Callable[[str], A
     assert done == sorted(done)
     assert seen[-1] == (45, 45)
     assert {total for _, total in seen} == {45}
-
-
-def test_a_prompt_that_reaches_beyond_the_positions_of_the_model_is_refused(any_model: Any, words: Any) -> None:
-    engine = HFEngine(any_model, words)
-    edge = [Request(0, (5,) * 120, 1)]
-    assert sample(engine, edge, max_tokens=9)[0][0].tokens <= 9
-    with pytest.raises(DataError, match=r"draw 0 has 120 tokens, .* needs 129 positions; the model has 128"):
-        sample(engine, edge, max_tokens=10)
 
 
 def test_logits_that_are_not_finite_are_an_error(model: Callable[[str], Any], words: Any) -> None:

@@ -12,6 +12,7 @@ import yaml
 
 import strop
 from strop.config.load import load
+from strop.types import Prompt
 from tests.learner import tiny_llama
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +73,7 @@ def test_the_page_of_engines() -> None:
         "requests": [Request(draw=0, prompt_ids=(5,), completions=2)],
         "sampling": Sampling(max_tokens=4),
         "progress": None,
+        "prompt": Prompt("p", "4+7="),
     }
     for block in blocks("docs/engines.md"):
         execute(block, names)

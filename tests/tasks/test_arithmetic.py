@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strop.assets.tiny.demonstrations import SHARES, SIZES, chain, demonstration
+from strop.assets.tiny.demonstrations import DONE_TWICE, LEFT_OUT, SHARES, SIZES, WRONG, chain, demonstration
 from strop.tasks import arithmetic
 from strop.tasks.arithmetic import FIELD, Arithmetic, is_held_out, problem, solve, terms_of
 from strop.types import Completion, Finish
@@ -70,12 +70,13 @@ def test_styles_are_told_apart() -> None:
     assert task.labels(prompt, completion("4+7=1", "length"))["style"] == "unfinished"
 
 
-def test_no_demonstration_reaches_the_size_beyond_and_chains_go_wrong_one_step_in_ten() -> None:
+def test_no_demonstration_reaches_the_size_beyond_and_chains_are_careless_as_stated() -> None:
     assert SIZES[-1] == arithmetic.SIZES[-1] - 1
     rng = random.Random(0)
     text = "..4+7-2".ljust(FIELD, ".") + "="
     chains = [chain(rng, text) for _ in range(4000)]
-    assert sum(c == "4+7=1-2=9" for c in chains) / 4000 == pytest.approx(0.81, abs=0.02)
+    faultless = ((1 - LEFT_OUT - DONE_TWICE) * (1 - WRONG)) ** 2
+    assert sum(c == "4+7=1-2=9" for c in chains) / 4000 == pytest.approx(faultless, abs=0.02)
     assert sum(SHARES.values()) == pytest.approx(1.0)
 
 

@@ -15,7 +15,7 @@ from strop.tasks.reward import as_reward
 
 def task(path: Path, *, held_out: Path | None = None, seed: int = 0, **keys: str) -> JsonLines:
     reward = as_reward(lambda prompt, completion, **columns: 1.0)
-    named = {"prompt_key": "prompt", "answer_key": "answer", **keys}
+    named = {"prompt_key": "prompt", **keys}
     return read_task(path, held_out, reward=reward, seed=seed, **named)
 
 

@@ -120,7 +120,7 @@ def main() -> None:
     model = make_model(len(tokenizer))
     imitate(model, tokenizer, arguments.steps)
     model.generation_config = GenerationConfig(pad_token_id=0, bos_token_id=1, eos_token_id=2)
-    model.to(torch.float16).save_pretrained(arguments.out)
+    model.half().save_pretrained(arguments.out)
     tokenizer.save_pretrained(arguments.out)
     print(f"{sum(p.numel() for p in model.parameters()) / 1e6:.2f}M parameters in {arguments.out}")
 
