@@ -28,11 +28,18 @@ Z95 = 1.96
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A mean over prompts with its 95% interval."""
+    """A mean over prompts with its 95% interval. An interval of width 0 says that all prompts had the same mean."""
 
     value: float
     low: float
     high: float
+
+    @classmethod
+    def of_scores(cls, values: Sequence[float]) -> Estimate:
+        """The same for scores, its interval cut at what a score can be: 0 to 1, or as far as was seen beyond."""
+        estimate = cls.over(values)
+        least, most = min(0.0, *values), max(1.0, *values)
+        return cls(estimate.value, max(estimate.low, least), min(estimate.high, most))
 
     @classmethod
     def over(cls, values: Sequence[float]) -> Estimate:
@@ -109,10 +116,10 @@ def evaluate(
     everything = [completion for group in sampled for completion in group]
     per_prompt = tuple(sum(row) / len(row) for row in scores)
     return Evaluation(
-        avg=Estimate.over(per_prompt),
-        pass_at={j: Estimate.over([pass_at(completions, c, j) for c in right]) for j in counts},
-        maj=Estimate.over(_majorities(task, prompts, sampled, scores)),
-        greedy=Estimate.over([row[0] for row in greedy_scores]),
+        avg=Estimate.of_scores(per_prompt),
+        pass_at={j: Estimate.of_scores([pass_at(completions, c, j) for c in right]) for j in counts},
+        maj=Estimate.of_scores(_majorities(task, prompts, sampled, scores)),
+        greedy=Estimate.of_scores([row[0] for row in greedy_scores]),
         truncated=sum(completion.truncated for completion in everything) / len(everything),
         tokens=sum(completion.tokens for completion in everything) / len(everything),
         n=len(prompts),

@@ -121,7 +121,7 @@ def facts(config: Config, task: Task, model: str) -> dict[str, str]:
     update = settings.updates * settings.passes
     return {
         "model": f"{config.model}  ({model})",
-        "task": f"{task.name}, {len(task.held_out(config.eval.prompts))} held-out prompts",
+        "task": f"{task.description}; {len(task.held_out(config.eval.prompts))} held out",
         "algorithm": f"{config.algorithm}: {config.row.summary}",
         "step": f"{rollout.prompts} prompts x {rollout.completions} completions with signal, at most "
         f"{rollout.max_tokens} tokens each; {update} update{'s' if update > 1 else ''}",

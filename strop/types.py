@@ -21,11 +21,20 @@ Fate = Literal["trained", "all_right", "all_wrong", "errored", "dropped", "carri
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A question: its text (or chat messages), a stable id, and every other column of its row for the reward."""
+    """A question: its text (or chat messages), a stable id, and every other column of its row for the reward.
+
+    `where` is the file and line it came from, if it came from one.
+    """
 
     id: str
     content: str | tuple[Message, ...]
     columns: Mapping[str, Any] = field(default_factory=dict)
+    where: str = ""
+
+    @property
+    def label(self) -> str:
+        """How an error names it: "train.jsonl:12", or its id."""
+        return self.where or repr(self.id)
 
 
 @dataclass(frozen=True, slots=True)

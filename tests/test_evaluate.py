@@ -35,6 +35,13 @@ def test_intervals_are_over_prompts_and_not_over_completions() -> None:
     assert (estimate.value, estimate.low, estimate.high) == pytest.approx((0.5, 0.5 - 0.98, 0.5 + 0.98))
 
 
+def test_the_interval_of_scores_ends_where_scores_end() -> None:
+    estimate = Estimate.of_scores([1.0, 1.0, 0.9])
+    assert estimate.high == 1.0
+    assert estimate.low == Estimate.over([1.0, 1.0, 0.9]).low
+    assert Estimate.of_scores([-1.0, 1.0]).low == -1.0
+
+
 class Answers:
     """Gives the right digit with a chance of `skill`, by draw and index; greedy gives it always."""
 

@@ -39,10 +39,10 @@ class Encoder:
         messages = self._messages(prompt)
         ids = self._ids(prompt, messages) if messages else self._with_one_bos(self._plain(str(prompt.content)))
         if not ids:
-            raise DataError(f"prompt {prompt.id!r} has no tokens; give it some text")
+            raise DataError(f"prompt {prompt.label} has no tokens; give it some text")
         if len(ids) > self.max_prompt_tokens:
             raise DataError(
-                f"prompt {prompt.id!r} has {len(ids)} tokens, over the limit of {self.max_prompt_tokens}; "
+                f"prompt {prompt.label} has {len(ids)} tokens, over the limit of {self.max_prompt_tokens}; "
                 "shorten it or raise rollout.max_prompt_tokens"
             )
         return tuple(ids)
@@ -53,10 +53,10 @@ class Encoder:
             return [{"role": "user", "content": prompt.content}] if self._templated else []
         if self._templated:
             if not prompt.content:
-                raise DataError(f"prompt {prompt.id!r} is an empty list of messages")
+                raise DataError(f"prompt {prompt.label} is an empty list of messages")
             return prompt.content
         reason = "rollout.chat_template is off" if self.chat_template == "off" else "the tokenizer has no chat template"
-        raise DataError(f"prompt {prompt.id!r} is a list of messages, but {reason}; give it as one text")
+        raise DataError(f"prompt {prompt.label} is a list of messages, but {reason}; give it as one text")
 
     def _ids(self, prompt: Prompt, messages: Sequence[Message]) -> list[int]:
         for place, message in enumerate(messages):
@@ -64,18 +64,18 @@ class Encoder:
         try:
             text = render(self.tokenizer, messages, add_generation_prompt=True)
         except template_errors() as error:
-            raise DataError(f"prompt {prompt.id!r}: the chat template refuses it: {error}") from error
+            raise DataError(f"prompt {prompt.label}: the chat template refuses it: {error}") from error
         return self._with_one_bos(self._plain(text), needed=False)
 
     def _refuse_control_tokens(self, prompt: Prompt, place: int, message: Message) -> None:
         for key, text in message.items():
             if not isinstance(text, str):
-                raise DataError(f"prompt {prompt.id!r}: message {place} has a {key!r} that is not text")
+                raise DataError(f"prompt {prompt.label}: message {place} has a {key!r} that is not text")
             forged = [i for i in self._plain(text) if i in self._control]
             if forged:
                 token = self.tokenizer.convert_ids_to_tokens(forged[0])
                 raise DataError(
-                    f"prompt {prompt.id!r}: the {key!r} of message {place} holds the control token {token!r}, "
+                    f"prompt {prompt.label}: the {key!r} of message {place} holds the control token {token!r}, "
                     "which could forge a turn; remove it from the data"
                 )
 

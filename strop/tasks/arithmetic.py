@@ -27,6 +27,7 @@ class Arithmetic:
     """The task of `strop:tiny`. The stream of prompts is a pure function of (seed, draw)."""
 
     name = "arithmetic"
+    description = f"arithmetic, chains of {SIZES[0]} to {SIZES[-1]} digits modulo 10, made by seed"
 
     def __init__(self, *, seed: int = 0) -> None:
         self.seed = seed

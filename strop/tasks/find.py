@@ -21,7 +21,7 @@ class Scored:
     """A task whose own verifier is replaced by a reward that was handed over."""
 
     def __init__(self, task: Task, reward: Reward) -> None:
-        self.task, self.reward = task, reward
+        self.task, self.reward, self.description = task, reward, f"{task.description}, scored by {reward.name}"
         self.name, self.prompt, self.held_out, self.known = task.name, task.prompt, task.held_out, task.known
         self.answer, self.labels = task.answer, task.labels
 

@@ -28,6 +28,11 @@ class JsonLines:
     reward: Reward
     seed: int
 
+    @property
+    def description(self) -> str:
+        different = len({prompt.id for prompt in self.rows})
+        return f"{self.name}, {len(self.rows)} prompts to train on, {different} different"
+
     def prompt(self, draw: int) -> Prompt:
         epoch, place = divmod(draw, len(self.rows))
         order = list(range(len(self.rows)))
@@ -53,8 +58,8 @@ class JsonLines:
 def read_task(file: Path, held_out_file: Path | None, *, reward: Reward, prompt_key: str, seed: int) -> JsonLines:
     """The task of a JSONL file.
 
-    Without a held-out file one prompt in ten is held out, chosen by a hash of its id (and at least one): the same ones
-    for every seed.
+    Without a held-out file one different prompt in ten is held out, with all its copies (and at least one), chosen by
+    a hash of its id: the same ones for every seed.
 
     Raises:
         DataError: a file that is missing, empty or malformed; the message names file and line.
@@ -63,13 +68,14 @@ def read_task(file: Path, held_out_file: Path | None, *, reward: Reward, prompt_
     if held_out_file is not None:
         held = read(held_out_file, prompt_key)
     else:
-        ranked = sorted(rows, key=lambda prompt: hashlib.sha256(prompt.id.encode()).digest())
-        held = ranked[: max(1, len(ranked) // HELD_OUT_SHARE)]
+        different = {prompt.id: prompt for prompt in rows}
+        ranked = sorted(different, key=lambda name: hashlib.sha256(name.encode()).digest())
+        held = [different[name] for name in ranked[: max(1, len(ranked) // HELD_OUT_SHARE)]]
     taken = {prompt.id for prompt in held}
     training = tuple(prompt for prompt in rows if prompt.id not in taken)
     if not training:
-        raise DataError(f"{file}: no prompt is left to train on once the held-out ones are set aside; add rows")
-    return JsonLines(file.stem, training, tuple(held), reward, seed)
+        raise DataError(f"{file}: no prompt is left to train on once the held-out ones are set aside; add other rows")
+    return JsonLines(file.name, training, tuple(held), reward, seed)
 
 
 def read(file: Path, prompt_key: str) -> list[Prompt]:
@@ -98,7 +104,8 @@ def parse(line: bytes, where: str, prompt_key: str) -> Prompt:
     if prompt_key not in row:
         raise DataError(f"{where}: no key {prompt_key!r}; it has {', '.join(row)}. Set task.prompt_key")
     digest = hashlib.sha256(json.dumps(row, sort_keys=True).encode()).hexdigest()[:16]
-    return Prompt(id=digest, content=content(row[prompt_key], where), columns=columns_of(row, prompt_key))
+    text = content(row[prompt_key], where)
+    return Prompt(id=digest, content=text, columns=columns_of(row, prompt_key), where=where)
 
 
 def content(value: Any, where: str) -> str | tuple[Message, ...]:

@@ -44,7 +44,7 @@ class Reward:
                 scores = [self.function(prompt.content, text, **prompt.columns) for text in texts]
         except Exception as error:
             raise RewardError(
-                f"reward {self.name} raised {type(error).__name__}: {error} (prompt {prompt.id!r}); "
+                f"reward {self.name} raised {type(error).__name__}: {error} (prompt {prompt.label}); "
                 "a reward must return a number for every completion, whatever the model wrote"
             ) from error
         return self._checked(scores, prompt, len(texts))
@@ -61,7 +61,7 @@ class Reward:
     def _number(self, score: Any, prompt: Prompt) -> float:
         if not isinstance(score, numbers.Real) or not math.isfinite(score):
             raise RewardError(
-                f"reward {self.name} returned {score!r} for prompt {prompt.id!r}: it must return a finite number "
+                f"reward {self.name} returned {score!r} for prompt {prompt.label}: it must return a finite number "
                 "for every completion; 0.0 is the usual score of an answer that is wrong or missing"
             )
         return float(score)

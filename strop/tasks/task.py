@@ -14,6 +14,11 @@ class Task(Protocol):
     @property
     def name(self) -> str: ...
 
+    @property
+    def description(self) -> str:
+        """For the header of a run: what the prompts are, and how many."""
+        ...
+
     def prompt(self, draw: int) -> Prompt:
         """The prompt of this draw: a pure function of the run's seed and `draw`, for every draw from 0 on."""
         ...

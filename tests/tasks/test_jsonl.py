@@ -84,6 +84,20 @@ def test_a_missing_an_empty_and_a_one_row_file_say_what_to_do(tmp_path: Path) ->
         task(write(tmp_path / "d.jsonl", ROWS[:1]))
 
 
+def test_copies_of_a_row_are_told_and_are_held_out_together(tmp_path: Path) -> None:
+    """Report B55: a file that repeats its rows; nothing is dropped in silence."""
+    mine = task(write(tmp_path / "d.jsonl", ROWS[:3] * 100))
+    assert mine.description == "d.jsonl, 200 prompts to train on, 2 different"
+    [held] = mine.held_out(99)
+    assert held.id not in {mine.prompt(draw).id for draw in range(200)}
+
+
+def test_a_prompt_is_named_by_its_file_and_line(tmp_path: Path) -> None:
+    mine = task(write(tmp_path / "d.jsonl", ROWS))
+    labels = {mine.prompt(draw).label for draw in range(27)} | {prompt.label for prompt in mine.held_out(9)}
+    assert labels == {f"{tmp_path}/d.jsonl:{line}" for line in range(1, 31)}
+
+
 def test_equal_prompts_with_unlike_answers_are_two_prompts(tmp_path: Path) -> None:
     rows = [{"prompt": "same", "answer": str(i)} for i in range(20)]
     mine = task(write(tmp_path / "d.jsonl", rows))
