@@ -25,6 +25,7 @@ tiny: .venv/installed
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	$(BIN)/pyright
 
 clean:

@@ -143,7 +143,7 @@ def evaluate_model(config: Config, watch: Watcher) -> Evaluation:
 
 
 def encoder(tokenizer: Any, config: Config) -> Encoder:
-    limit, template = config.rollout.max_prompt_tokens, config.rollout.chat_template
+    limit, template = config.task.max_prompt_tokens, config.task.chat_template
     return Encoder(tokenizer, max_prompt_tokens=limit, chat_template=template)
 
 

@@ -222,7 +222,7 @@ class Trainer:
             collected.trained,
             self.learner.row,
             updates=settings.train.updates,
-            mask_truncated=settings.rollout.mask_truncated,
+            mask_truncated=settings.rollout.overlong.mask_truncated,
         )
         credits = credit(collected, batches, first_update=self.learner.optimizer.updates + 1)
         metrics = self.learner.train(batches, self.watch.progress)

@@ -222,7 +222,7 @@ def test_carried_groups_are_trained_first_in_the_next_step_under_a_sampler_ancho
 
 
 def test_masked_truncated_completions_train_no_token(tmp_path: Path) -> None:
-    run = strop.train(small(tmp_path, rollout={"mask_truncated": True, "max_tokens": 8, "overlong": {"buffer": 0}}))
+    run = strop.train(small(tmp_path, rollout={"max_tokens": 8, "overlong": {"buffer": 0, "mask_truncated": True}}))
     assert all(row["loss"] is not None for row in read_rows(run.folder / "metrics.jsonl"))
 
 

@@ -58,6 +58,10 @@ class Task(Section):
         1.0, "Score from which a completion counts as right: a group whose scores all reach it is all right."
     )
     prompt_key: str = setting("prompt", "Column that holds the prompt: text, or a list of chat messages.", min_length=1)
+    chat_template: Literal["auto", "off"] = setting(
+        "auto", "`auto` puts a prompt into the tokenizer's chat template if it has one; `off` gives the text as it is."
+    )
+    max_prompt_tokens: Whole = setting(1024, "Longest prompt, in tokens. A longer one is an error.", gt=0)
 
 
 class Overlong(Section):
@@ -67,20 +71,19 @@ class Overlong(Section):
         ge=0,
     )
     penalty: float = setting(1.0, "What a completion of `rollout.max_tokens` tokens loses, in units of reward.", ge=0)
+    mask_truncated: bool = setting(
+        False, "Train on no token of a completion that reached `rollout.max_tokens` without an end token."
+    )
 
 
 class Rollout(Section):
     prompts: Whole = setting(32, "Groups trained in one step: prompts whose completions carry signal.", gt=0)
     completions: Whole = setting(8, "Completions sampled for each prompt: the size of a group.", gt=0)
     max_tokens: Whole = setting(64, "Longest completion, in tokens, the end token included.", gt=0)
-    max_prompt_tokens: Whole = setting(1024, "Longest prompt, in tokens. A longer one is an error.", gt=0)
     temperature: float = setting(
         1.0, "Sampling temperature in training and evaluation; logits are divided by it everywhere. Above 0."
     )
-    overlong: Overlong = setting(Overlong, "The soft length penalty, added to the score.")
-    mask_truncated: bool = setting(
-        False, "Train on no token of a completion that reached `rollout.max_tokens` without an end token."
-    )
+    overlong: Overlong = setting(Overlong, "What is done about completions that are too long.")
     filter: Literal["mixed", "none"] = setting(
         "mixed", "Which groups are trained: those with both better and worse scores (`mixed`), or all (`none`)."
     )
@@ -99,9 +102,6 @@ class Rollout(Section):
     max_draws: Whole = setting(0, "Most prompts drawn in one step. 0 = 20 times `rollout.prompts`.", ge=0)
     rows: Whole = setting(
         256, "Completions sampled side by side: the rows of the engine's batch. Changes memory, no result.", gt=0
-    )
-    chat_template: Literal["auto", "off"] = setting(
-        "auto", "`auto` puts a prompt into the tokenizer's chat template if it has one; `off` gives the text as it is."
     )
 
 

@@ -103,7 +103,7 @@ class Learner:
         mine = micro.index_n
 
         def here(column_N: Tensor) -> Tensor:
-            return column_N[mine].to(device=logp_n.device, dtype=logp_n.dtype)
+            return column_N[mine].to(logp_n.dtype).to(logp_n.device)  # in this order: MPS has no float64
 
         return Streams(
             logp_N=logp_n,

@@ -43,7 +43,7 @@ class Encoder:
         if len(ids) > self.max_prompt_tokens:
             raise DataError(
                 f"prompt {prompt.label} has {len(ids)} tokens, over the limit of {self.max_prompt_tokens}; "
-                "shorten it or raise rollout.max_prompt_tokens"
+                "shorten it or raise task.max_prompt_tokens"
             )
         return tuple(ids)
 
@@ -55,7 +55,7 @@ class Encoder:
             if not prompt.content:
                 raise DataError(f"prompt {prompt.label} is an empty list of messages")
             return prompt.content
-        reason = "rollout.chat_template is off" if self.chat_template == "off" else "the tokenizer has no chat template"
+        reason = "task.chat_template is off" if self.chat_template == "off" else "the tokenizer has no chat template"
         raise DataError(f"prompt {prompt.label} is a list of messages, but {reason}; give it as one text")
 
     def _ids(self, prompt: Prompt, messages: Sequence[Message]) -> list[int]:

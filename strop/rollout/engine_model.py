@@ -44,7 +44,7 @@ def check_positions(module: Any, requests: Sequence[Request], sampling: Sampling
             raise DataError(
                 f"the prompt of draw {request.draw} has {len(request.prompt_ids)} tokens, and with max_tokens "
                 f"{sampling.max_tokens} needs {needed} positions; the model has {limit}: lower rollout.max_tokens or "
-                "rollout.max_prompt_tokens"
+                "task.max_prompt_tokens"
             )
 
 

@@ -17,7 +17,7 @@ DEFAULT_TASKS: dict[str, str] = {"strop:tiny": "arithmetic"}
 """The task that an embedded model was made for."""
 
 
-class Scored:
+class Rescored:
     """A task whose own verifier is replaced by a reward that was handed over."""
 
     def __init__(self, task: Task, reward: Reward) -> None:
@@ -41,7 +41,7 @@ def find_task(settings: Any, *, model: str, seed: int, reward: Callable[..., Any
         raise ConfigError(f"task.kind: model {model!r} names no task of its own; set task: {{kind: jsonl, file: ...}}")
     if kind == "arithmetic":
         task = Arithmetic(seed=seed)
-        return task if reward is None else Scored(task, as_reward(reward))  # type: ignore[return-value]
+        return task if reward is None else Rescored(task, as_reward(reward))  # type: ignore[return-value]
     if reward is None and not settings.reward:
         raise ConfigError("task.reward: a jsonl task needs one; write task.reward: file.py:function")
     return read_task(

@@ -76,8 +76,11 @@ def test_a_run_folder_stands_for_its_config_without_its_name(write) -> None:
         ("run: 7", "run: must be text (put quotes around it), is 7"),
         ("run: ../up", "run: must hold letters, digits"),
         ("device: gpu", "device: must be auto, cpu, cuda, cuda:N or mps, is 'gpu'"),
-        ("rollout: {mask_truncated: yes}", "rollout.mask_truncated: must be true or false, is 'yes'"),
-        ("rollout: {mask_truncated: 1}", "rollout.mask_truncated: must be true or false, is 1"),
+        (
+            "rollout: {overlong: {mask_truncated: yes}}",
+            "rollout.overlong.mask_truncated: must be true or false, is 'yes'",
+        ),
+        ("rollout: {overlong: {mask_truncated: 1}}", "rollout.overlong.mask_truncated: must be true or false, is 1"),
         ("rollout: {filter: mixd}", "rollout.filter: must be mixed or none, is 'mixd'; did you mean mixed?"),
         ("rollout: {prompts: 0}", "rollout.prompts: must be greater than 0, is 0"),
         ("rollout: {overlong: {buffer: -5}}", "rollout.overlong.buffer: must be at least 0, is -5"),
@@ -113,7 +116,7 @@ def test_a_whole_number_may_have_an_exponent() -> None:
 
 @pytest.mark.parametrize("text", ["False", "false", "FALSE"])
 def test_false_on_the_command_line_is_false(text: str) -> None:
-    assert load(flags=[("rollout.mask_truncated", text)]).rollout.mask_truncated is False
+    assert load(flags=[("rollout.overlong.mask_truncated", text)]).rollout.overlong.mask_truncated is False
 
 
 def test_several_wrong_values_are_counted_in_the_line_of_the_first() -> None:

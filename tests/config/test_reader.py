@@ -170,7 +170,7 @@ def test_a_wrong_flag_is_named(arguments: list[str], expected: str) -> None:
     ("key", "text", "expected"),
     [
         ("train.learning_rate", "1e-6", 1e-6),
-        ("rollout.mask_truncated", "False", False),
+        ("rollout.overlong.mask_truncated", "False", False),
         ("run", "7", "7"),
         ("run", "1e-6", "1e-6"),
         ("run", "", ""),

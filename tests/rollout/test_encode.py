@@ -106,7 +106,7 @@ def test_a_prompt_without_tokens_is_refused(chat: Callable[..., Any], words: Any
 def test_messages_need_a_template(chat: Callable[..., Any], words: Any) -> None:
     with pytest.raises(DataError, match=r"'row 3' is a list of messages, but the tokenizer has no chat template"):
         encoder(words)(USER)
-    with pytest.raises(DataError, match=r"'row 3' is a list of messages, but rollout.chat_template is off"):
+    with pytest.raises(DataError, match=r"'row 3' is a list of messages, but task.chat_template is off"):
         encoder(chat(), chat_template="off")(USER)
 
 

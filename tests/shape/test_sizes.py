@@ -1,4 +1,4 @@
-"""Small files, short flat functions, small records. The exceptions are listed here, and the list may only shrink."""
+"""Small files, short flat functions, small records, without exception."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from tests.shape.source import ROOT, functions, python_files, tree
 
 FILE_LINES, FUNCTION_LINES, NESTING, RECORD_FIELDS, KEYS, FILE_BYTES = 300, 60, 3, 12, 80, 2**20
 
-RECORDS_ALLOWED = {"Rollout": 15}
-"""The keys under `rollout`: one section for a user, whom two halves with made-up names would not help."""
 WEIGHTS = "strop/assets/tiny/model.safetensors"
 WEIGHTS_BYTES = 4 * 2**20
 
@@ -58,17 +56,8 @@ def test_a_function_is_short_and_flat(path: str) -> None:
 def test_a_record_is_small(path: str) -> None:
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.ClassDef):
-            allowed = (
-                RECORDS_ALLOWED.get(node.name, RECORD_FIELDS) if path.startswith("strop/config/") else RECORD_FIELDS
-            )
-            assert len(fields(node)) <= allowed, f"{path}:{node.lineno} {node.name} has {len(fields(node))} fields"
-
-
-def test_an_exception_is_needed_or_gone() -> None:
-    found = [node for node in ast.walk(tree("strop/config/schema.py")) if isinstance(node, ast.ClassDef)]
-    counts = {node.name: len(fields(node)) for node in found}
-    assert {name: counts[name] for name in RECORDS_ALLOWED} == RECORDS_ALLOWED
-    assert all(count > RECORD_FIELDS for count in RECORDS_ALLOWED.values())
+            count = len(fields(node))
+            assert count <= RECORD_FIELDS, f"{path}:{node.lineno} {node.name} has {count} fields"
 
 
 def test_there_are_few_keys() -> None:
