@@ -23,6 +23,13 @@ def commands() -> list[list[str]]:
     return [shlex.split(line, comments=True) for line in typed]
 
 
+def test_every_link_leads_to_a_file() -> None:
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#\s]+)", page.read_text(encoding="utf-8")):
+            assert target.startswith("http") or (page.parent / target).is_file(), f"{page.name} links to {target}"
+
+
 STROP = [words[1:] for words in commands() if words[0] == "strop"]
 MAKE = [words[1:] for words in commands() if words[0] == "make"]
 
