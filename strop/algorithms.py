@@ -163,6 +163,8 @@ _ROWS = (
         source="ScaleRL, arXiv 2510.13786, sections 3-4",
         deviations=(
             "cap 5: the paper finds 4, 5 and 8 alike",
+            "the deviation is over all groups of a step, the weights over those of one update: "
+            "with train.updates above 1 these are not the same batch",
             "eps 1e-6 and ddof 1; the paper gives neither",
             "prompts are not retired at a pass rate of 0.9",
         ),
@@ -213,6 +215,9 @@ def algorithm(
     A choice is a name ("prompt"), a record (Clip(low=0.2, high=0.3)) or a dict ({"kind": "clip", "high": 0.3});
     "" keeps the row's. `regularizers` takes one or a sequence of them, "none" or [] for none. `length`, in tokens, is
     the divisor of the constant mean and means nothing to the others.
+
+    Raises:
+        ConfigError: a row, kind or field that does not exist, with the nearest that does; a number out of its bounds.
     """
     if name not in ROWS:
         raise ConfigError(f"unknown algorithm {name!r}{nearest(name, ROWS)}")

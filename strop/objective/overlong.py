@@ -25,6 +25,9 @@ def soft_overlong(length: float | Tensor, *, max_tokens: int, buffer: int, penal
 
     DAPO Eq. 13 (arXiv 2503.14476). `length` counts every sampled token, the end token too, and no padding: a number
     gives a number, a tensor a float64 tensor. `buffer` 0 has no slope: 0 up to max_tokens, -penalty beyond.
+
+    Raises:
+        ConfigError: a buffer outside 0 to max_tokens, or a penalty that is negative or not finite.
     """
     check_overlong(max_tokens=max_tokens, buffer=buffer, penalty=penalty)
     if isinstance(length, Tensor):

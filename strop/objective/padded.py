@@ -25,6 +25,11 @@ def advantages(reward: Tensor, group: Tensor, kind: str | Advantage = "standardi
 
     `group` is an id per completion: any integers, not necessarily adjacent. `kind` is standardized, centered,
     leave_one_out or batch_standardized, or a record with its own ddof and eps.
+
+    Raises:
+        ConfigError: an unknown kind, or one with a field that it has not.
+        RewardError: an infinite reward; a NaN one only takes its completion out.
+        ValueError: shapes other than [B] and [B].
     """
     estimator: Advantage = choose("advantage", kind)
     reward = torch.as_tensor(reward)
@@ -38,6 +43,10 @@ def token_weights(
 
     `aggregation` is token, prompt, sequence or constant, which needs `length`. Compute once for an optimizer batch,
     from the final mask; a micro-batch takes its slice.
+
+    Raises:
+        ConfigError: an unknown aggregation, or a constant one without a length.
+        ValueError: shapes other than [B, T] and [B].
     """
     mean: Aggregation = choose("aggregation", aggregation)
     if isinstance(mean, Constant) and length is not None:
@@ -66,6 +75,10 @@ def policy_loss(
     Everything is [B, T], but `group` [B] and `advantage` [B] or [B, T]. With `weight` None the weights are those of
     the mask given; whoever splits a batch computes token_weights once and passes each part its slice. An all-masked
     batch gives exactly 0, attached to the graph. The metrics are the objective's, and clip_high and clip_low.
+
+    Raises:
+        ConfigError: a stream that the row reads is not there, or its constant mean has no length.
+        ValueError: a tensor that has not the shape of the mask.
     """
     keep, seq_N = _live(mask)
     _same_shape(keep, logp=logp, old_logp=old_logp, weight=weight, ref_logp=ref_logp)

@@ -81,6 +81,9 @@ def kl(logp: Tensor, ref_logp: Tensor, estimator: str = "k3") -> Tensor:
 
     `estimator` is k1, k2, k3, or unbiased: the value of k3 with the gradient of r k3 at r = 1. The log-ratio is
     clamped to +-20, where the gradient ends. http://joschu.net/blog/kl-approx.html
+
+    Raises:
+        ConfigError: any other estimator.
     """
     if estimator not in KL_VALUES:
         raise ConfigError(f"kl: estimator is {estimator!r}; use {', '.join(KL_VALUES)}")

@@ -16,6 +16,10 @@ def has_signal(score: Tensor, group: Tensor, tolerance: float = 1e-6) -> Tensor:
     Judge the verifier's score, before any length penalty: DAPO Eq. 8 asks for 0 < number correct < G, and a penalty
     gives spread to a group that is all wrong. The range is exact where a standard deviation is not: three copies of
     0.1 have deviation 1.4e-17. Completions that could not be scored (NaN) do not count.
+
+    Raises:
+        ConfigError: a tolerance below 0.
+        ValueError: shapes other than [B] and [B].
     """
     if not tolerance >= 0:
         raise ConfigError(f"has_signal: tolerance is {tolerance}; scores closer than it are the same, so use 0 or more")

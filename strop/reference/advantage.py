@@ -8,23 +8,36 @@ Sources: GRPO, arXiv 2402.03300 section 4.1, and DAPO, arXiv 2503.14476 Eq. 9 (s
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from strop.errors import ConfigError, RewardError
 from strop.reference.arrays import Floats, floats, named
 
 
 def advantages(reward: ArrayLike, group: ArrayLike, kind: Any = "standardized") -> Floats:
-    """Credit of each completion among the completions of its group.    [B], [B] -> [B]"""
+    """Credit of each completion among the completions of its group.    [B], [B] -> [B]
+
+    Raises:
+        ConfigError: a kind that is not one of the four.
+        RewardError: an infinite reward.
+    """
     name, numbers = named(kind)
-    estimator = {
+    estimators: dict[str, Callable[..., list[float]]] = {
         "standardized": standardized,
         "centered": centered,
         "leave_one_out": leave_one_out,
         "batch_standardized": batch_standardized,
-    }[name]
+    }
+    if name not in estimators:
+        raise ConfigError(f"unknown advantage {name!r}; use {', '.join(estimators)}")
+    for i, r in enumerate(floats(reward)):
+        if math.isinf(r):
+            raise RewardError(f"the reward of completion {i} is infinite")
+    estimator = estimators[name]
     return floats(estimator([float(r) for r in floats(reward)], [int(g) for g in np.asarray(group)], **numbers))
 
 

@@ -14,10 +14,18 @@ from numpy.typing import ArrayLike
 from strop.errors import ConfigError
 from strop.reference.arrays import Floats, floats, grid, named
 
+MEANS = ("token", "prompt", "sequence", "constant")
+
 
 def token_weights(mask: ArrayLike, group: ArrayLike, aggregation: Any = "token", length: int | None = None) -> Floats:
-    """Each token's share of the objective; 0 under the mask.    [B, T], [B] -> [B, T]"""
+    """Each token's share of the objective; 0 under the mask.    [B, T], [B] -> [B, T]
+
+    Raises:
+        ConfigError: a mean that is not one of the four, or a constant one without a length.
+    """
     name, numbers = named(aggregation)
+    if name not in MEANS:
+        raise ConfigError(f"unknown aggregation {name!r}; use {', '.join(MEANS)}")
     budget = int(length or numbers.get("length", 0))
     if name == "constant" and budget == 0:
         raise ConfigError("aggregation constant needs a length in tokens")

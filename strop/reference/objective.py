@@ -11,6 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from strop.errors import ConfigError
 from strop.metrics import High, Low, Mean, Metric, Sum
 from strop.reference.aggregation import token_weights
 from strop.reference.arrays import Batch, Floats, Grid, floats, grid
@@ -54,22 +55,27 @@ def policy_loss(
     masked_logp: ArrayLike | None = None,
     entropy: ArrayLike | None = None,
 ) -> Loss:
-    """The row's loss over padded arrays.    all [B, T], but group [B] and advantage [B] or [B, T]"""
-    anchor = {"old": old_logp, "sampler": sampler_logp}[row.ratio.anchor]
-    batch = Batch(grid(mask), grid(logp), grid(floats(anchor)))  # type: ignore[arg-type]
-    share = grid(token_weights(mask, group, row.aggregation) if weight is None else weight)
+    """The row's loss over padded arrays.    all [B, T], but group [B] and advantage [B] or [B, T]
+
+    Raises:
+        ConfigError: a stream that the row reads is not there, or its constant mean has no length.
+    """
+    given = {"old_logp": old_logp, "sampler_logp": sampler_logp, "ref_logp": ref_logp, "masked_logp": masked_logp}
+    read = demanded(row, {**given, "entropy": entropy})
+    batch = Batch(grid(mask), grid(logp), read[f"{row.ratio.anchor}_logp"])
+    weights = grid(token_weights(mask, group, row.aggregation) if weight is None else weight)
     credit = floats(advantage)
     advantages = grid(credit) if credit.ndim == 2 else [[a] * len(batch.mask[0]) for a in credit.tolist()]
-    terms = [policy_term(row, batch, share, advantages)]
+    terms = [policy_term(row, batch, weights, advantages)]
     for regularizer in row.regularizers:
         if regularizer.kind == "kl":
-            terms.append(kl_term(regularizer, batch, share, grid(ref_logp)))  # type: ignore[arg-type]
+            terms.append(kl_term(regularizer, batch, weights, read["ref_logp"]))
         else:
-            terms.append(entropy_term(regularizer, batch, share, grid(entropy)))  # type: ignore[arg-type]
+            terms.append(entropy_term(regularizer, batch, weights, read["entropy"]))
     total = floats(batch.zeros()) + sum(floats(term.loss) for term in terms)
     metrics = {name: metric for term in terms for name, metric in term.metrics.items()}
-    metrics["policy_loss"] = Sum(weighed(share, terms[0].loss, batch))
-    metrics["loss"] = Sum(sum(weighed(share, term.loss, batch) for term in terms))
+    metrics["policy_loss"] = Sum(weighed(weights, terms[0].loss, batch))
+    metrics["loss"] = Sum(sum(weighed(weights, term.loss, batch) for term in terms))
     metrics["prob"] = mean([math.exp(batch.logp[i][t]) for i, t in batch.live])
     if entropy is not None:
         entropies = grid(entropy)
@@ -79,7 +85,18 @@ def policy_loss(
     return Loss(metrics["loss"].total, metrics, total, gradient, entropy_gradient)
 
 
-def policy_term(row: Any, batch: Batch, share: Grid, advantage: Grid) -> Term:
+def demanded(row: Any, given: dict[str, ArrayLike | None]) -> dict[str, Grid]:
+    """The streams that the row reads; a ConfigError naming row and stream where one was not given."""
+    read: dict[str, Grid] = {}
+    for name in sorted(row.reads):
+        value = given[name]
+        if value is None:
+            raise ConfigError(f"{row.name} reads {name}, which was not given: pass {name}=")
+        read[name] = grid(value)
+    return read
+
+
+def policy_term(row: Any, batch: Batch, weight: Grid, advantage: Grid) -> Term:
     """trust(ratio, advantage) at every token."""
     ratio = ratios(row.ratio.kind, batch)
     loss, slope, gradient = batch.zeros(), batch.zeros(), batch.zeros()
@@ -89,8 +106,8 @@ def policy_term(row: Any, batch: Batch, share: Grid, advantage: Grid) -> Term:
         trust = TRUSTS[row.trust.kind]
         token = trust(ratio[i][t], advantage[i][t], batch.logp[i][t], batch.anchor[i][t], **asdict(row.trust))
         loss[i][t] = token.loss
-        slope[i][t] = share[i][t] * token.by_ratio
-        gradient[i][t] = share[i][t] * token.by_logp
+        slope[i][t] = weight[i][t] * token.by_ratio
+        gradient[i][t] = weight[i][t] * token.by_logp
         high += [(i, t)] if token.high else []
         low += [(i, t)] if token.low else []
     through_ratio = hand_back(row.ratio.kind, slope, ratio, batch)
@@ -110,30 +127,30 @@ def policy_term(row: Any, batch: Batch, share: Grid, advantage: Grid) -> Term:
     return Term(loss, gradient, batch.zeros(), metrics)
 
 
-def kl_term(kl: Any, batch: Batch, share: Grid, ref: Grid) -> Term:
+def kl_term(kl: Any, batch: Batch, weight: Grid, ref: Grid) -> Term:
     """beta * the KL estimate at every token."""
     loss, gradient = batch.zeros(), batch.zeros()
     values: list[float] = []
     for i, t in batch.live:
         value, by_logp = kl_token(batch.logp[i][t], ref[i][t], batch.anchor[i][t], kl.estimator)
         loss[i][t] = kl.beta * value
-        gradient[i][t] = share[i][t] * kl.beta * by_logp
+        gradient[i][t] = weight[i][t] * kl.beta * by_logp
         values.append(value)
     clamped = sum(1 for i, t in batch.live if abs(batch.logp[i][t] - ref[i][t]) > BOUND)
     return Term(loss, gradient, batch.zeros(), {"kl": mean(values), "kl/clamped": Sum(clamped)})
 
 
-def entropy_term(bonus: Any, batch: Batch, share: Grid, entropy: Grid) -> Term:
+def entropy_term(bonus: Any, batch: Batch, weight: Grid, entropy: Grid) -> Term:
     """-beta * the policy's entropy at every token: a bonus lowers the loss."""
     loss, by_entropy = batch.zeros(), batch.zeros()
     for i, t in batch.live:
         loss[i][t] = -bonus.beta * entropy[i][t]
-        by_entropy[i][t] = -bonus.beta * share[i][t]
+        by_entropy[i][t] = -bonus.beta * weight[i][t]
     return Term(loss, batch.zeros(), by_entropy, {})
 
 
-def weighed(share: Grid, loss: Grid, batch: Batch) -> float:
-    return sum((share[i][t] * loss[i][t] for i, t in batch.live), start=0.0)
+def weighed(weight: Grid, loss: Grid, batch: Batch) -> float:
+    return sum((weight[i][t] * loss[i][t] for i, t in batch.live), start=0.0)
 
 
 def mean(values: list[float]) -> Mean:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -10,8 +12,12 @@ from strop.reference.arrays import Floats, floats
 
 
 def soft_overlong(length: ArrayLike, *, max_tokens: int, buffer: int, penalty: float = 1.0) -> float | Floats:
-    """What completions of these lengths lose.    a number -> a number, an array -> an array"""
-    if not 0 <= buffer <= max_tokens or penalty < 0:
+    """What completions of these lengths lose.    a number -> a number, an array -> an array
+
+    Raises:
+        ConfigError: a buffer outside 0 to max_tokens, or a penalty that is negative or not finite.
+    """
+    if max_tokens < 1 or not 0 <= buffer <= max_tokens or not 0 <= penalty < math.inf:
         raise ConfigError(f"soft overlong: buffer {buffer}, max_tokens {max_tokens}, penalty {penalty} cannot be")
     lengths = floats(length)
     result = np.zeros(lengths.shape)

@@ -10,12 +10,21 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
+from strop.errors import ConfigError
 from strop.reference.arrays import Floats, floats
 from strop.reference.ratio import BOUND, bounded_exp
 
+ESTIMATORS = ("k1", "k2", "k3", "unbiased")
+
 
 def kl(logp: ArrayLike, ref_logp: ArrayLike, estimator: str = "k3") -> Floats:
-    """KL(policy || reference) estimated on each sampled token.    any shape -> the same shape"""
+    """KL(policy || reference) estimated on each sampled token.    any shape -> the same shape
+
+    Raises:
+        ConfigError: an estimator that is not k1, k2, k3 or unbiased.
+    """
+    if estimator not in ESTIMATORS:
+        raise ConfigError(f"kl: estimator is {estimator!r}; use {', '.join(ESTIMATORS)}")
     logp, ref_logp = np.broadcast_arrays(floats(logp), floats(ref_logp))
     result = np.zeros(logp.shape)
     for at in np.ndindex(logp.shape):

@@ -7,11 +7,18 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from strop.errors import ConfigError
 from strop.reference.arrays import floats
 
 
 def has_signal(score: ArrayLike, group: ArrayLike, tolerance: float = 1e-6) -> NDArray[np.bool_]:
-    """True at each completion whose group's scores spread by more than `tolerance`.    [B], [B] -> [B]"""
+    """True at each completion whose group's scores spread by more than `tolerance`.    [B], [B] -> [B]
+
+    Raises:
+        ConfigError: a tolerance below 0.
+    """
+    if not tolerance >= 0:
+        raise ConfigError(f"has_signal: tolerance is {tolerance}; use 0 or more")
     scores = [float(s) for s in floats(score)]
     ids = [int(g) for g in np.asarray(group)]
     result: list[bool] = []

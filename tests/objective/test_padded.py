@@ -10,9 +10,9 @@ import torch
 
 import strop
 from strop.algorithms import ROWS
-from strop.errors import ConfigError
+from strop.errors import ConfigError, RewardError
 from tests.laws.batches import random_batch
-from tests.objective.twins import close
+from tests.objective.twins import BOTH, Twin, close
 
 
 def tensors(seed: int = 0) -> dict[str, Any]:
@@ -88,3 +88,47 @@ def test_a_nan_that_is_not_masked_is_not_hidden() -> None:
     logp = torch.where(batch["mask"] == 1, batch["logp"], 0.0)
     logp[tuple(batch["mask"].nonzero()[0])] = math.nan
     assert strop.policy_loss(ROWS["dapo"], **{**batch, "logp": logp}).value.isnan()
+
+
+ONE_TOKEN = {"logp": [[-1.0]], "advantage": [1.0], "mask": [[1]], "group": [0]}
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("row", "given", "says"),
+    [
+        ("dapo", {}, "dapo reads old_logp, which was not given: pass old_logp="),
+        ("scalerl", {"old_logp": [[-1.0]]}, "scalerl reads sampler_logp, which was not given"),
+        ("grpo", {"old_logp": [[-1.0]]}, "grpo reads ref_logp, which was not given"),
+        ("dr_grpo", {"old_logp": [[-1.0]]}, "aggregation constant needs a length"),
+    ],
+)
+def test_a_missing_stream_is_refused_by_row_and_name(twin: Twin, row: str, given: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        twin.policy_loss(ROWS[row], **ONE_TOKEN, **given)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("function", "arguments", "says"),
+    [
+        ("kl", ([-1.0], [-1.5], "bogus"), "kl: estimator is 'bogus'; use k1, k2, k3, unbiased"),
+        ("advantages", ([1.0, 0.0], [0, 0], "bogus"), "unknown advantage 'bogus'.* use standardized, centered"),
+        ("token_weights", ([[1]], [0], "bogus"), "unknown aggregation 'bogus'.* use token, prompt"),
+        ("token_weights", ([[1]], [0], "constant"), "aggregation constant needs a length"),
+        ("has_signal", ([1.0, 0.0], [0, 0], -1.0), "has_signal: tolerance is -1"),
+    ],
+)
+def test_what_cannot_mean_anything_is_refused_by_both_twins(
+    twin: Twin, function: str, arguments: tuple[Any, ...], says: str
+) -> None:
+    with pytest.raises(ConfigError, match=says):
+        getattr(twin, function)(*arguments)
+
+
+@BOTH
+def test_an_infinite_reward_is_refused_and_a_penalty_without_end_too(twin: Twin) -> None:
+    with pytest.raises(RewardError, match="completion 1 is infinite"):
+        twin.advantages([0.0, math.inf], [0, 0])
+    with pytest.raises(ConfigError, match="soft overlong"):
+        twin.soft_overlong([3.0], max_tokens=4, buffer=2, penalty=math.inf)

@@ -60,6 +60,13 @@ def test_a_public_function_takes_exactly_these_arguments(name: str, parameters: 
     assert sorted(inspect.signature(getattr(strop, name)).parameters) == sorted(parameters)
 
 
+@pytest.mark.parametrize("name", ["algorithm", *TWINS])
+def test_a_public_function_says_what_it_raises(name: str) -> None:
+    text = inspect.getdoc(getattr(strop, name)) or ""
+    assert "\nRaises:\n    " in text
+    assert "ConfigError: " in text
+
+
 @pytest.mark.parametrize("name", TWINS)
 def test_the_reference_has_the_same_names_and_arguments(name: str) -> None:
     ours, twin = getattr(strop, name), getattr(strop.reference, name)
