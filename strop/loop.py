@@ -12,10 +12,9 @@ from strop.batch.build import build
 from strop.config.load import resolve
 from strop.config.schema import Config
 from strop.evaluate import Evaluation, encoder, held_out_accuracy
-from strop.policy.model import Policy, describe, load_tokenizer, write
-from strop.policy.model import load as load_model
-from strop.policy.optim import AdamW, Optimizer
+from strop.policy.model import describe, load_tokenizer, write
 from strop.policy.step import Learner
+from strop.prepare import check_prompts, make_folder, make_learner
 from strop.record import Totals, credit, facts, step_record, summary
 from strop.rollout.collect import Collected, Refill, collect
 from strop.rollout.encode import Encoder
@@ -25,7 +24,7 @@ from strop.rollout.filter import Filter
 from strop.rollout.shaping import Overlong
 from strop.run.checkpoint import retain, save
 from strop.run.plots import draw_curves
-from strop.run.store import RunFolder, environment, read_rows
+from strop.run.store import RunFolder, read_rows, rollout_rows, write_table
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
 from strop.types import Group
@@ -67,8 +66,10 @@ def train(
     on_step      called with each row of metrics.jsonl
     on_rollouts  called with (step, groups): every group that the step sampled
 
+    Ctrl-C ends the run at a whole step: `run.interrupted` is true then, and what was learned is saved.
+
     Raises:
-        StropError: one of strop.errors, saying what to do.
+        StropError: one of strop.errors, saying what to do; what was learned before it is saved.
     """
     return run_training(resolve(config), Watcher(), reward=reward, on_step=on_step, on_rollouts=on_rollouts)
 
@@ -81,77 +82,57 @@ def run_training(
     on_step: OnStep | None = None,
     on_rollouts: OnRollouts | None = None,
 ) -> Run:
-    """A whole run, told to `watch`. Ctrl-C ends it at the last whole step, with what was learned saved."""
+    """A whole run, told to `watch`. However it ends, the folder keeps what was learned.
+
+    Ctrl-C ends it at the last whole step, and the run that is returned says so (KeyboardInterrupt if there is nothing
+    to return yet); an error is raised once the folder is complete.
+    """
     began = time.perf_counter()
     task = find_task(config.task, model=config.model, seed=config.seed, reward=reward)
     for warning in config.warnings:
         watch.warned(warning)
     with Stopper() as stopper:
-        trainer = prepare(config, task, watch, stopper)
-        before, after = trainer.whole(config.train.steps, on_step, on_rollouts)
-        trainer.save()
-        result = summary(
-            algorithm=config.algorithm,
-            model=config.model,
-            steps=trainer.step,
-            seconds=time.perf_counter() - began,
-            before=before,
-            after=after,
-            totals=trainer.totals,
-        )
-        trainer.folder.write_json("summary.json", result)
-        trainer.draw_curves()
+        trainer = prepare(config, task, watch, stopper, reward=getattr(reward, "__name__", "") if reward else "")
+        try:
+            trainer.whole(config.train.steps, on_step, on_rollouts)
+        except Exception as error:
+            trainer.close(seconds=time.perf_counter() - began, stopped=str(error) or type(error).__name__)
+            raise
+        result = trainer.close(seconds=time.perf_counter() - began)
+        if trainer.state.before is None:
+            raise KeyboardInterrupt
     watch.finished(trainer.folder.path, result)
     return Run(trainer.folder.path, result, trainer.learner.policy.module, trainer.encode.tokenizer)
 
 
-def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper) -> Trainer:
+def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper, *, reward: str) -> Trainer:
     """Load the model and lay out the run folder. Nothing is written before the model is there."""
-    row, settings = config.row, config.train
     tokenizer = load_tokenizer(config.model)
     encode = encoder(tokenizer, config)
     check_prompts(task, encode, watch)
-    module = load_model(
-        config.model,
-        dtype=settings.dtype,
-        device=config.device,
-        gradient_checkpointing=settings.gradient_checkpointing,
-    )
-    policy = Policy(module, config.rollout.temperature)
-    reference = None
-    if "ref_logp" in row.reads:
-        frozen = load_model(config.model, dtype=settings.dtype, device=config.device)
-        reference = Policy(frozen.requires_grad_(False), config.rollout.temperature)
-    adamw = AdamW(
-        learning_rate=settings.learning_rate,
-        warmup_updates=settings.warmup_steps * settings.updates * settings.passes,
-        weight_decay=settings.weight_decay,
-        beta1=settings.beta1,
-        beta2=settings.beta2,
-        max_grad_norm=settings.max_grad_norm,
-    )
-    optimizer = Optimizer(module.parameters(), adamw)
-    learner = Learner(policy, row, optimizer, settings.tokens_per_micro_batch, reference, settings.passes)
-    folder = RunFolder.create(Path(config.runs), config.run, algorithm=config.algorithm)
-    folder.write_text("config.yaml", config.to_yaml())
-    folder.write_json("provenance.json", config.sources)
-    folder.write_json("environment.json", environment())
+    learner = make_learner(config)
+    module = learner.policy.module
+    folder = make_folder(config, reward=reward)
     watch.started(folder.path, facts(config, task, describe(module)))
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
     return Trainer(config, task, encode, engine, learner, folder, watch, stopper)
 
 
-def check_prompts(task: Task, encode: Encoder, watch: Watcher) -> None:
-    """Encode every prompt that is known beforehand, so that one over the limit is told before the model loads."""
-    prompts = task.known()
-    for done, prompt in enumerate(prompts):
-        encode(prompt)
-        watch.progress("check prompts", done + 1, len(prompts))
+@dataclass(slots=True)
+class State:
+    """The numbers of a run that move. `cursor` is the next draw; `carried` are groups held for the next step."""
+
+    step: int = 0
+    cursor: int = 0
+    carried: tuple[Group, ...] = ()
+    totals: Totals = field(default_factory=Totals)
+    before: Evaluation | None = None
+    after: Evaluation | None = None
 
 
 @dataclass(slots=True)
 class Trainer:
-    """The parts of a run, and the numbers that move: `step`, `cursor` (the next draw) and the groups carried over."""
+    """The parts of a run, and its state."""
 
     config: Config
     task: Task
@@ -161,29 +142,50 @@ class Trainer:
     folder: RunFolder
     watch: Watcher
     stopper: Stopper
-    step: int = 0
-    cursor: int = 0
-    carried: tuple[Group, ...] = ()
-    totals: Totals = field(default_factory=Totals)
+    state: State = field(default_factory=State)
 
-    def whole(
-        self, steps: int, on_step: OnStep | None, on_rollouts: OnRollouts | None
-    ) -> tuple[Evaluation, Evaluation | None]:
-        """Evaluate, train, evaluate; -> accuracy before and after. After is None if Ctrl-C came first."""
-        before, values = self.measure("before")
+    def whole(self, steps: int, on_step: OnStep | None, on_rollouts: OnRollouts | None) -> None:
+        """Evaluate, train, evaluate; returns early, between two pieces of work, once Ctrl-C was pressed."""
+        state = self.state
         try:
-            while self.step < steps:
+            state.before, _ = self.measure("before")
+            while state.step < steps:
                 self.stopper.check()
                 began = time.perf_counter()
                 collected = self.collect()
                 record = self.learn(collected, sampled_s=time.perf_counter() - began)
                 self.watch.sampled(collected.generated)
                 if on_rollouts:
-                    on_rollouts(self.step, collected.generated)
+                    on_rollouts(state.step, collected.generated)
                 self.record(record, steps, on_step)
-            return before, self.measure("after")[0]
+            state.after, _ = self.measure("after")
         except Stopped:
-            return before, None
+            return
+
+    def close(self, *, seconds: float, stopped: str = "") -> dict[str, Any]:
+        """Complete the folder: a checkpoint, summary.json, the curves. -> the summary
+
+        `stopped` is the error that ended the run. A run that ended before it had measured or learned anything leaves
+        no folder, so that its name is free again.
+        """
+        state = self.state
+        result = summary(
+            algorithm=self.config.algorithm,
+            model=self.config.model,
+            steps=state.step,
+            seconds=seconds,
+            before=state.before,
+            after=state.after,
+            totals=state.totals,
+            stopped=stopped,
+        )
+        if state.before is None:
+            self.folder.discard()
+            return result
+        self.save()
+        self.folder.write_json("summary.json", result)
+        self.draw_curves()
+        return result
 
     def collect(self) -> Collected:
         """Sample groups until the batch is full of groups with signal."""
@@ -195,8 +197,15 @@ class Trainer:
             max_staleness=rollout.max_staleness,
             exhaustion=rollout.exhaustion,
         )
-        rule = Filter(rollout.filter, self.config.task.solved, rollout.tolerance)
-        return collect(self.draw, cursor=self.cursor, version=self.step, refill=refill, rule=rule, carried=self.carried)
+        state = self.state
+        return collect(
+            self.draw,
+            cursor=state.cursor,
+            version=state.step,
+            refill=refill,
+            rule=Filter(rollout.filter, self.config.task.solved, rollout.tolerance),
+            carried=state.carried,
+        )
 
     def draw(self, draws: range) -> Iterator[Group]:
         """Sample, score and shape the groups of these draws."""
@@ -226,32 +235,36 @@ class Trainer:
         )
         credits = credit(collected, batches, first_update=self.learner.optimizer.updates + 1)
         metrics = self.learner.train(batches, self.watch.progress)
-        self.step += 1
-        self.cursor, self.carried = collected.cursor, collected.carried
-        self.engine.load(self.step)
-        self.totals.add(collected)
-        self.folder.append("ledger.jsonl", {"step": self.step, **collected.ledger})
-        self.folder.write_rollouts(self.step, collected.fates, credits)
+        state = self.state
+        state.step, state.cursor, state.carried = state.step + 1, collected.cursor, collected.carried
+        state.totals.add(collected)
+        self.engine.load(state.step)
+        self.folder.append("ledger.jsonl", {"step": state.step, **collected.ledger})
+        self.folder.write_rollouts(state.step, collected.fates, credits)
         seconds = {"time/sample": sampled_s, "time/train": time.perf_counter() - began}
-        return step_record(self.step, self.learner.optimizer.updates, collected, metrics, seconds)
+        counts = {"step": state.step, "update": self.learner.optimizer.updates}
+        solved = self.config.task.solved
+        return counts | step_record(collected, metrics, seconds, credits=credits, solved=solved)
 
     def record(self, record: dict[str, Any], steps: int, on_step: OnStep | None) -> None:
-        """Evaluate and save if this step's turn has come, and write the step's row."""
-        due = self.config.eval.every and self.step % self.config.eval.every == 0 and self.step < steps
-        if due and not self.stopper.asked:
-            record |= self.measure(f"step {self.step}")[1]
-        self.folder.append("metrics.jsonl", record)
-        self.watch.stepped(record, steps)
-        if on_step:
-            on_step(record)
-        if self.config.save.every and self.step % self.config.save.every == 0:
+        """Evaluate and save if this step's turn has come, and write the step's row, whatever the evaluation does."""
+        step, every = self.state.step, self.config.eval.every
+        try:
+            if every and step % every == 0 and step < steps:
+                record |= self.measure(f"step {step}")[1]
+        finally:
+            self.folder.append("metrics.jsonl", record)
+            self.watch.stepped(record, steps)
+            if on_step:
+                on_step(record)
+        if self.config.save.every and step % self.config.save.every == 0:
             self.save()
 
     def measure(self, name: str) -> tuple[Evaluation, dict[str, float]]:
         """Evaluate on the held-out prompts; -> the evaluation, and what metrics.jsonl keeps of it."""
         tick = interruptible("evaluate", self.watch, self.stopper)
         result = held_out_accuracy(self.engine, self.task, self.encode, self.config, progress=tick)
-        self.folder.append("evaluations.jsonl", {"step": self.step, **result.record()})
+        self.folder.append("evaluations.jsonl", {"step": self.state.step, **result.record()})
         self.watch.evaluated(name, result)
         best = result.pass_at[max(result.pass_at)].value
         values = {"eval/avg": result.avg.value, "eval/pass": best, "eval/maj": result.maj.value}
@@ -259,24 +272,30 @@ class Trainer:
 
     def save(self) -> None:
         """Write a checkpoint of this step, and let old ones go."""
-        folder = self.folder.path / "checkpoints"
-        learner = self.learner
-        state = {"update": learner.optimizer.updates, "cursor": self.cursor, "seed": self.config.seed}
+        folder, state = self.folder.path / "checkpoints", self.state
+        counters = {"update": self.learner.optimizer.updates, "cursor": state.cursor, "seed": self.config.seed}
         self.watch.progress("save", 0, 1)
         save(
             folder,
-            self.step,
-            write_model=lambda target: write(learner.policy.module, self.encode.tokenizer, target),
-            optimizer=learner.optimizer.tensors(),
-            state=state | {"ledger": self.totals.record()},
+            state.step,
+            write_parts=self.write_parts,
+            optimizer=self.learner.optimizer.tensors(),
+            state=counters | {"ledger": state.totals.record()},
         )
         retain(folder, self.config.save.keep)
         self.watch.progress("save", 1, 1)
 
+    def write_parts(self, target: Path) -> None:
+        """The model, and the groups that are carried: the cursor has passed them."""
+        write(self.learner.policy.module, self.encode.tokenizer, target)
+        if self.state.carried:
+            rows = [row for group in self.state.carried for row in rollout_rows(self.state.step, group, "carried")]
+            write_table(rows, target / "carried.parquet")
+
     def draw_curves(self) -> None:
         """plots/curves.png, from the files of the run alone."""
         path = self.folder.path
-        if self.step:
+        if self.state.step:
             rows = [read_rows(path / f"{name}.jsonl") for name in ("metrics", "ledger", "evaluations")]
             title = f"{self.config.algorithm} on {self.config.model}, {self.task.name}, seed {self.config.seed}"
             draw_curves(rows[0], rows[1], rows[2], path / "plots" / "curves.png", title=title)

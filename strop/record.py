@@ -15,6 +15,7 @@ from strop.config.schema import Config
 from strop.evaluate import Evaluation, paired_difference
 from strop.metrics import Metrics
 from strop.rollout.collect import Collected
+from strop.rollout.filter import Filter
 from strop.run.store import Credit
 from strop.tasks.task import Task
 from strop.types import Group, Rollout
@@ -38,15 +39,23 @@ class Totals:
 
 
 def step_record(
-    step: int, update: int, collected: Collected, metrics: Metrics, seconds: Mapping[str, float]
+    collected: Collected,
+    metrics: Metrics,
+    seconds: Mapping[str, float],
+    *,
+    credits: Mapping[int, Credit],
+    solved: float,
 ) -> dict[str, Any]:
-    """The row of metrics.jsonl. A metric that observed nothing (the mean over no clipped token) is null."""
+    """The row of metrics.jsonl. A metric that observed nothing (the mean over no clipped token) is null.
+
+    The shares of groups that are all right or all wrong are judged by their scores, also where no filter drops them.
+    """
     ledger = collected.ledger
-    drawn = max(1, ledger["generated"])
+    rule = Filter("mixed", solved)
+    judged = Counter(rule.fate(group) for group in collected.generated)
+    drawn = max(1, len(collected.generated))
     measured = {name: finite(metric.mean) for name, metric in metrics.items()}
     return {
-        "step": step,
-        "update": update,
         **measured,
         "reward/all": mean([rollout.reward for rollout in rollouts(collected.generated)]),
         "reward/trained": mean([rollout.reward for rollout in rollouts(collected.trained)]),
@@ -54,9 +63,9 @@ def step_record(
         "accuracy/trained": mean([rollout.score for rollout in rollouts(collected.trained)]),
         **lengths(rollouts(collected.generated)),
         **{f"groups/{name}": ledger[name] for name in (*COUNTED, "carried_in", "carried_out", "rounds")},
-        "groups/flat_reward": sum(flat(group) for group in collected.trained),
-        "share/all_right": ledger["all_right"] / drawn,
-        "share/all_wrong": ledger["all_wrong"] / drawn,
+        "groups/flat_reward": sum(not any(credit.advantages) for credit in credits.values()),
+        "share/all_right": judged["all_right"] / drawn,
+        "share/all_wrong": judged["all_wrong"] / drawn,
         "tokens/generated": ledger["generated_tokens"],
         "tokens/trained": ledger["trained_tokens"],
         **seconds,
@@ -83,22 +92,23 @@ def summary(
     model: str,
     steps: int,
     seconds: float,
-    before: Evaluation,
+    before: Evaluation | None,
     after: Evaluation | None,
     totals: Totals,
+    stopped: str = "",
 ) -> dict[str, Any]:
-    """summary.json. Without an evaluation after, the run was interrupted."""
+    """summary.json. A run that was not evaluated at its end was interrupted, or `stopped` by an error."""
     record: dict[str, Any] = {
         "algorithm": algorithm,
         "model": model,
         "steps": steps,
         "seconds": round(seconds, 1),
-        "accuracy_before": before.record(),
+        "accuracy_before": None if before is None else before.record(),
         "accuracy_after": None if after is None else after.record(),
         "ledger": totals.record(),
     }
-    if after is None:
-        return record | {"verdict": "interrupted"}
+    if before is None or after is None:
+        return record | {"verdict": f"stopped: {stopped}" if stopped else "interrupted"}
     gain = paired_difference(before, after)
     record["gain"] = {"avg": gain.value, "low": gain.low, "high": gain.high}
     verdict = "improved" if gain.low > 0 else "worse" if gain.high < 0 else "no clear change"
@@ -131,12 +141,6 @@ def facts(config: Config, task: Task, model: str) -> dict[str, str]:
 
 def rollouts(groups: Sequence[Group]) -> list[Rollout]:
     return [rollout for group in groups for rollout in group.rollouts]
-
-
-def flat(group: Group) -> bool:
-    """Whether the length penalty left a mixed group without reward spread: it trains, with advantage 0."""
-    rewards = [rollout.reward for rollout in group.rollouts]
-    return max(rewards) - min(rewards) <= 1e-12
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -15,10 +16,13 @@ import pytest
 from transformers import AutoModelForCausalLM
 
 import strop
+from strop.config.load import load
 from strop.errors import ConfigError, NotEnoughSignal, RewardError
+from strop.loop import run_training
 from strop.rollout.collect import balanced
 from strop.run.store import read_rows
 from strop.types import Group
+from strop.watch import Watcher
 
 SMALL: dict[str, Any] = {
     "rollout": {"prompts": 4, "completions": 4, "max_tokens": 48, "overlong": {"buffer": 24}},
@@ -140,8 +144,6 @@ def test_every_value_of_the_configuration_has_a_source(a_run: Any) -> None:
     assert provenance["rollout.temperature"] == "default"
     assert "strop:tiny" in provenance["task.kind"]
     assert strop.train  # the folder's own config can be loaded again
-    from strop.config.load import load
-
     again = load([run.folder])
     assert again.rollout.prompts == 4
 
@@ -219,6 +221,55 @@ def test_carried_groups_are_trained_first_in_the_next_step_under_a_sampler_ancho
     rows = read_rows(run.folder / "ledger.jsonl")
     assert all(balanced(row) for row in rows)
     assert [row["carried_in"] for row in rows[1:]] == [row["carried_out"] for row in rows[:-1]]
+
+
+def test_an_error_leaves_what_was_learned_before_it(tmp_path: Path) -> None:
+    calls = {"left": 60}
+
+    def tires(prompt: str, completion: str, **columns: Any) -> float:
+        calls["left"] -= 1
+        if calls["left"] < 0:
+            raise RuntimeError("no more")
+        return float(len(completion) % 2)
+
+    with pytest.raises(RewardError, match="no more"):
+        strop.train(small(tmp_path, save={"every": 0}), reward=tires)
+    folder = tmp_path / "r"
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["steps"] == len(read_rows(folder / "metrics.jsonl")) > 0
+    assert summary["verdict"].startswith("stopped: reward tires raised RuntimeError: no more")
+    assert (folder / "checkpoints" / f"step-{summary['steps']:06d}" / "model.safetensors").is_file()
+    assert (folder / "plots" / "curves.png").is_file()
+
+
+def test_a_run_that_never_measured_anything_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(RewardError):
+        strop.train(small(tmp_path), reward=lambda prompt, completion, **columns: None)
+    assert not (tmp_path / "r").exists()
+
+
+def test_ctrl_c_in_an_evaluation_between_steps_keeps_the_row_of_the_step(tmp_path: Path) -> None:
+    class Impatient(Watcher):
+        def progress(self, phase: str, done: int, total: int) -> None:
+            if phase == "evaluate" and (tmp_path / "r" / "rollouts" / "step-000002.parquet").exists():
+                os.kill(os.getpid(), signal.SIGINT)
+
+    run = run_training(load(mapping=small(tmp_path, eval={"every": 2})), Impatient())
+    assert run.interrupted
+    assert [row["step"] for row in read_rows(run.folder / "metrics.jsonl")] == [1, 2]
+    assert [row["step"] for row in read_rows(run.folder / "ledger.jsonl")] == [1, 2]
+
+
+def test_groups_that_are_carried_are_in_the_checkpoint_that_has_passed_them(tmp_path: Path) -> None:
+    mixed = itertools.cycle((0.0, 1.0))
+    config = small(tmp_path, algorithm="dppo_tv", rollout={"surplus": "carry", "max_staleness": 2}, eval={"every": 0})
+    run = strop.train(config, reward=lambda prompt, completion, **columns: next(mixed) * (len(completion) % 3 > 0))
+    for folder in sorted((run.folder / "checkpoints").iterdir()):
+        state = json.loads((folder / "state.json").read_text())
+        held = state["ledger"]["carried"]
+        rows = pq.read_table(folder / "carried.parquet").to_pylist() if held else []
+        assert len({row["draw"] for row in rows}) == held
+        assert all(row["draw"] < state["cursor"] for row in rows)
 
 
 def test_masked_truncated_completions_train_no_token(tmp_path: Path) -> None:

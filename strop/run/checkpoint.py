@@ -27,7 +27,7 @@ def save(
     folder: Path,
     step: int,
     *,
-    write_model: Callable[[Path], None],
+    write_parts: Callable[[Path], None],
     optimizer: Mapping[str, Tensor],
     state: Mapping[str, Any],
 ) -> Path:
@@ -43,7 +43,7 @@ def save(
     shutil.rmtree(temporary, ignore_errors=True)
     try:
         temporary.mkdir(parents=True)
-        write_model(temporary)
+        write_parts(temporary)
         save_file(dict(optimizer), temporary / "optimizer.safetensors")
         counters = {"format": FORMAT, "step": step, **state}
         (temporary / "state.json").write_text(json.dumps(counters, indent=2) + "\n")

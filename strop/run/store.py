@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -72,13 +73,19 @@ class RunFolder:
         path = parent / (name or f"{algorithm}-{time.strftime('%Y%m%d-%H%M%S')}")
         if not name and path.exists():
             path = next(p for k in range(2, 1000) if not (p := path.with_name(f"{path.name}-{k}")).exists())
+        if path.exists():
+            raise ConfigError(f"run: {path} is there already; choose another name with --run NAME")
         try:
             path.mkdir(parents=True)
-        except FileExistsError as error:
-            raise ConfigError(f"run: {path} is there already; choose another name with --run NAME") from error
+        except OSError as error:
+            raise ConfigError(f"runs: cannot make the folder {path}: {error.strerror}") from error
         for part in ("rollouts", "checkpoints", "plots"):
             (path / part).mkdir()
         return cls(path)
+
+    def discard(self) -> None:
+        """Take the folder away again."""
+        shutil.rmtree(self.path)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a whole file, so that a reader sees the old or the new one and never half of it."""
@@ -91,7 +98,7 @@ class RunFolder:
         self.write_text(name, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
     def append(self, name: str, row: Mapping[str, Any]) -> None:
-        """One more line of a JSONL file, on disk when this returns."""
+        """One more whole line of a JSONL file."""
         with (self.path / name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, allow_nan=False, ensure_ascii=False) + "\n")
 
@@ -101,12 +108,18 @@ class RunFolder:
         rows.sort(key=lambda row: (row["draw"], row["completion"]))
         target = self.path / "rollouts" / f"step-{step:06d}.parquet"
         temporary = target.with_name(f".tmp-{target.name}")
-        pq.write_table(pa.Table.from_pylist(rows, schema=ROLLOUT_SCHEMA), temporary)
+        write_table(rows, temporary)
         os.replace(temporary, target)
         return target
 
 
-def rollout_rows(step: int, group: Group, fate: Fate, credit: Credit | None) -> list[dict[str, Any]]:
+def write_table(rows: list[dict[str, Any]], target: Path) -> None:
+    """Rows of rollouts as one Parquet file."""
+    pq.write_table(pa.Table.from_pylist(rows, schema=ROLLOUT_SCHEMA), target)
+
+
+def rollout_rows(step: int, group: Group, fate: Fate, credit: Credit | None = None) -> list[dict[str, Any]]:
+    """A row for each completion of a group."""
     trained = credit if fate == "trained" else None
     return [
         {

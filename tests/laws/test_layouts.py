@@ -110,3 +110,21 @@ def test_the_learner_adds_up_to_the_public_loss_over_the_padded_batch(name: str)
     out.value.backward()
     assert gradient_error(found, gradients(trainer.policy)) < 1e-12
     assert metrics["loss"].total == pytest.approx(out.value.item(), rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize(("dtype", "bound"), [(torch.float32, 2e-5), (torch.bfloat16, 0.05)])
+def test_in_fp32_and_bf16_a_layout_changes_the_gradient_by_rounding_only(dtype: torch.dtype, bound: float) -> None:
+    """Bounded for each width on its own; a mean of micro-batch means would be off by 1 and more."""
+    row = algorithm("dapo")
+    policy = Policy(tiny_llama(dtype=dtype))
+    trainer = Learner(policy, row, Optimizer(policy.module.parameters(), AdamW(1e-3)), 64)
+    [batch] = build(ragged_groups((6, 6, 6), longest=30), row)
+
+    def summed(name: str) -> torch.Tensor:
+        trainer.optimizer.clear()
+        trainer.accumulate(Scored(batch, layout(batch, name)), lambda *_: None)
+        return torch.cat([weight.grad.double().flatten() for weight in trainer.optimizer.masters])
+
+    whole = summed("large budget")
+    for name in LAYOUTS:
+        assert (summed(name) - whole).norm() / whole.norm() < bound, name

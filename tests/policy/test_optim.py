@@ -32,7 +32,7 @@ def test_a_bf16_weight_moves_under_steps_smaller_than_its_spacing() -> None:
     weight = Parameter(torch.ones(4, dtype=torch.bfloat16))
     optimizer = Optimizer([weight], AdamW(1e-3))
     for _ in range(20):
-        weight.grad = torch.ones_like(weight)
+        weight.sum().backward()
         optimizer.step(optimizer.gradient_norm())
     assert weight.dtype == torch.bfloat16
     assert weight.float().tolist() == pytest.approx([0.98] * 4, abs=0.004)
@@ -42,8 +42,18 @@ def test_a_bf16_weight_moves_under_steps_smaller_than_its_spacing() -> None:
 def test_a_checkpoint_keeps_moments_counts_and_masters() -> None:
     wide, narrow = Parameter(torch.ones(2)), Parameter(torch.ones(2, dtype=torch.bfloat16))
     optimizer = Optimizer([wide, narrow], AdamW(1e-3))
-    wide.grad, narrow.grad = torch.ones_like(wide), torch.ones_like(narrow)
+    (wide.sum() + narrow.sum()).backward()
     optimizer.step(optimizer.gradient_norm())
     kept = optimizer.tensors()
     assert set(kept) == {f"{i}.{name}" for i in (0, 1) for name in ("exp_avg", "exp_avg_sq", "step")} | {"1.master"}
     assert kept["0.step"].item() == 1
+
+
+def test_gradients_of_narrow_weights_are_summed_over_micro_batches_in_fp32() -> None:
+    """A thousand bf16 gradients of 0.001: summed in bf16 they would stop at 0.5."""
+    weight = Parameter(torch.zeros(1, dtype=torch.bfloat16))
+    optimizer = Optimizer([weight], AdamW(1e-3))
+    for _ in range(1000):
+        (weight * 0.001).sum().backward()
+    assert optimizer.gradient_norm() == pytest.approx(1.0, rel=0.01)
+    assert weight.grad is None

@@ -25,7 +25,7 @@ def write_tiny(folder: Path) -> None:
 
 
 def test_a_checkpoint_opens_with_from_pretrained_and_its_manifest_lists_every_file(tmp_path: Path) -> None:
-    path = save(tmp_path, 40, write_model=write_tiny, optimizer=MOMENTS, state={"cursor": 7})
+    path = save(tmp_path, 40, write_parts=write_tiny, optimizer=MOMENTS, state={"cursor": 7})
     assert path.name == "step-000040"
     loaded = AutoModelForCausalLM.from_pretrained(path)
     ids = torch.tensor([[1, 4, 5]])
@@ -45,13 +45,13 @@ def test_a_write_that_fails_leaves_nothing_behind_and_says_how_much_is_free(tmp_
         raise OSError(28, "No space left on device")
 
     with pytest.raises(DoesNotFit, match="No space left.*MiB are free"):
-        save(tmp_path, 1, write_model=full, optimizer=MOMENTS, state={})
+        save(tmp_path, 1, write_parts=full, optimizer=MOMENTS, state={})
     assert list(tmp_path.iterdir()) == []
 
 
 def test_only_the_newest_are_kept(tmp_path: Path) -> None:
     for step in (2, 10, 4):
-        save(tmp_path, step, write_model=lambda folder: None, optimizer=MOMENTS, state={})
+        save(tmp_path, step, write_parts=lambda folder: None, optimizer=MOMENTS, state={})
     retain(tmp_path, 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000004", "step-000010"]
     assert newest(tmp_path) == tmp_path / "step-000010"

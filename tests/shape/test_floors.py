@@ -13,7 +13,7 @@ FLOORS = (
     ("policy", "rollout", "run"),
     ("config",),
     ("evaluate",),
-    ("record",),
+    ("record", "prepare"),
     ("loop",),
     ("assets", "bridges", "check", "cluster"),
     ("cli", "dash"),

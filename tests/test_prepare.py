@@ -1,0 +1,45 @@
+"""Before the first step: a reference only where a row reads one, prompts that fit, a folder that says what was asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from strop.assets.tiny.make import make_tokenizer
+from strop.config.load import load
+from strop.errors import DataError
+from strop.prepare import check_prompts, make_folder, make_learner
+from strop.rollout.encode import Encoder
+from strop.tasks.jsonl import read_task
+from strop.tasks.reward import as_reward
+from strop.watch import Watcher
+
+
+@pytest.mark.parametrize(("algorithm", "has_reference"), [("dapo", False), ("grpo", True)])
+def test_a_reference_is_loaded_only_where_the_row_reads_one(algorithm: str, has_reference: bool) -> None:
+    learner = make_learner(load(mapping={"algorithm": algorithm, "train": {"warmup_steps": 3, "updates": 2}}))
+    assert (learner.reference is not None) == has_reference
+    assert learner.optimizer.settings.warmup_updates == 6
+    if learner.reference is not None:
+        assert not any(parameter.requires_grad for parameter in learner.reference.module.parameters())
+
+
+def test_a_prompt_over_the_limit_is_named_by_file_and_line(tmp_path: Path) -> None:
+    file = tmp_path / "d.jsonl"
+    file.write_text("".join(json.dumps({"prompt": "1+" * (50 if i == 7 else i) + "1="}) + "\n" for i in range(12)))
+    task = read_task(file, None, reward=as_reward(lambda prompt, completion: 1.0), prompt_key="prompt", seed=0)
+    encode = Encoder(make_tokenizer(), max_prompt_tokens=60)
+    with pytest.raises(DataError, match=r"d\.jsonl:8 has 103 tokens, over the limit of 60"):
+        check_prompts(task, encode, Watcher())
+
+
+def test_the_folder_says_where_a_reward_from_python_came_from(tmp_path: Path) -> None:
+    folder = make_folder(load(mapping={"runs": str(tmp_path), "run": "r"}), reward="mine")
+    assert json.loads((folder.path / "provenance.json").read_text())["task.reward"] == "python function mine"
+    assert {path.name for path in folder.path.iterdir() if path.is_file()} == {
+        "config.yaml",
+        "provenance.json",
+        "environment.json",
+    }
