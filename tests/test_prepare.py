@@ -1,4 +1,4 @@
-"""Before the first step: a reference only where a row reads one, prompts that fit, a folder that says what was asked."""
+"""Before the first step: a reference only where a row reads it, prompts that fit, a folder that says what was asked."""
 
 from __future__ import annotations
 
