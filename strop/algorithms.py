@@ -18,7 +18,7 @@ from typing import Any
 from strop.errors import ConfigError
 from strop.objective.advantage import BatchStandardized, Centered, LeaveOneOut, Standardized
 from strop.objective.aggregation import Constant, PromptMean, SequenceMean, TokenMean
-from strop.objective.choices import KINDS, choose, choose_regularizers, nearest
+from strop.objective.choices import KINDS, choose, choose_regularizers, instead
 from strop.objective.objective import Algorithm
 from strop.objective.ratio import SequenceRatio, SequenceTokenRatio, TokenRatio
 from strop.objective.regularizer import Kl
@@ -220,7 +220,7 @@ def algorithm(
         ConfigError: a row, kind or field that does not exist, with the nearest that does; a number out of its bounds.
     """
     if name not in ROWS:
-        raise ConfigError(f"unknown algorithm {name!r}{nearest(name, ROWS)}")
+        raise ConfigError(f"unknown algorithm {name!r}{instead(name, ROWS)}")
     given = {"advantage": advantage, "ratio": ratio, "trust": trust, "aggregation": aggregation}
     changes = {choice: choose(choice, value) for choice, value in given.items() if not _kept(value)}
     if not _kept(regularizers):

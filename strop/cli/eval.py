@@ -79,17 +79,19 @@ def located(target: str) -> tuple[str, list[str]]:
     if not folder.is_dir():
         return target, []
     if (folder / "checkpoints").is_dir():
-        return str(newest_checkpoint(folder)), [target]
+        return str(saved(folder)), [target]
     run = folder.resolve().parent.parent
     inside = folder.resolve().parent.name == "checkpoints" and (run / "config.yaml").is_file()
     return target, [str(run)] if inside else []
 
 
-def newest_checkpoint(run: Path) -> Path:
-    saved = sorted(entry for entry in (run / "checkpoints").glob("step-*") if (entry / "config.json").is_file())
-    if saved:
-        return saved[-1]
-    from strop.config.nearest import did_you_mean, nearest
+def saved(run: Path) -> Path:
+    """The newest checkpoint of a run; ConfigError if it has saved none."""
+    from strop.config.folders import newest_checkpoint
+    from strop.names import did_you_mean, nearest
 
+    found = newest_checkpoint(run)
+    if found:
+        return found
     others = [entry.name for entry in run.parent.iterdir() if (entry / "checkpoints").is_dir() and entry != run]
     raise ConfigError(f"run {run} has saved no checkpoint yet{did_you_mean(nearest(run.name, others))}")

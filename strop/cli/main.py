@@ -20,10 +20,9 @@ import typer
 from strop.cli import algorithms, config, explain, train
 from strop.cli import eval as evaluation
 from strop.cli.safe import visible
+from strop.cli.train import INTERRUPTED
 from strop.errors import ConfigError, DoesNotFit, StropError
 from strop.watch import Stopped
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     name="strop",

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from strop.cli.lines import duration, estimate, evaluation_rows, gain_line, ledger_line, sample_lines, step_line
 from strop.cli.tables import make_console, say, table
+from strop.config.folders import newest_checkpoint
 from strop.types import Group
 from strop.watch import Watcher
 
@@ -31,10 +32,16 @@ SHOWINGS = 6
 
 
 class Screen(Watcher):
-    """Prints a run. Use it as a context, so that the bars are taken away whatever happens."""
+    """Prints a run. Use it as a context, so that the bars are taken away whatever happens.
 
-    def __init__(self, console: Console | None = None, *, clock: Callable[[], float] = time.monotonic) -> None:
+    `seed` is the run's: training on from its weights is suggested with the next one, which draws other prompts.
+    """
+
+    def __init__(
+        self, console: Console | None = None, *, seed: int = 0, clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self.console = console or make_console()
+        self.seed = seed
         self.clock = clock
         self.bars = Bars(self.console) if self.console.is_terminal else Notes(self.console, clock)
         self.times = [clock()]
@@ -87,17 +94,17 @@ class Screen(Watcher):
         if compared:
             table(self.console, evaluation_rows(compared), heads=["", *compared])
             say(self.console)
-        saved = sorted((folder / "checkpoints").glob("step-*"))
+        saved = newest_checkpoint(folder)
         rows = [
             ("verdict", gain_line(summary)),
             ("ledger", ledger_line(summary["ledger"])),
             ("steps", f"{summary['steps']} in {duration(summary['seconds'])}, evaluations included"),
             ("folder", str(folder)),
-            *[("saved", str(path)) for path in saved[-1:]],
+            *([("saved", str(saved))] if saved else []),
             *[("curves", str(path)) for path in sorted((folder / "plots").glob("*.png"))],
             ("next", f"strop eval {folder}"),
             ("", f"strop config {folder}"),
-            *[("", f"strop train {folder} --model {path}") for path in saved[-1:]],
+            *([("", f"strop train {folder} --model {saved} --seed {self.seed + 1}")] if saved else []),
         ]
         table(self.console, rows)
 

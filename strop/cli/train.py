@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from strop.config import Config
 
 INTERRUPTED = 130
+"""The exit code of a run that Ctrl-C ended."""
 
 
 def train(
@@ -32,7 +33,7 @@ def train(
     from strop.cli.screen import Screen
     from strop.loop import run_training
 
-    with Screen() as screen:
+    with Screen(seed=config.seed) as screen:
         run = run_training(config, screen)
     return INTERRUPTED if run.interrupted else 0
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from importlib.resources import files
 from pathlib import Path
 
-from strop.config.nearest import did_you_mean, nearest
+from strop import assets
+from strop.config.folders import newest_checkpoint
 from strop.config.schema import KEYS, Config
 from strop.errors import ConfigError
+from strop.names import did_you_mean, nearest
 
 HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
 Found = Iterator[tuple[str, str]]
@@ -104,18 +105,12 @@ def _siblings(path: Path) -> list[str]:
     return [str(path.parent / name) for name in nearest(path.name, (entry.name for entry in path.parent.iterdir()))]
 
 
-def embedded() -> list[str]:
-    """Models that travel inside the package, as `strop:NAME`."""
-    folder = files("strop.assets")
-    return sorted(f"strop:{entry.name}" for entry in folder.iterdir() if entry.joinpath("train.yaml").is_file())
-
-
 def _model(config: Config) -> Found:
     name = config.model
     path = Path(name).expanduser()
-    if name.startswith("strop:"):
-        if name not in embedded():
-            yield "model", f"there is no embedded model {name}{did_you_mean(embedded())}"
+    if name.startswith(assets.PREFIX):
+        if name not in assets.names():
+            yield "model", f"there is no embedded model {name}{did_you_mean(assets.names())}"
     elif path.is_dir():
         yield from _model_folder(path)
     elif name[0] in "./~" or name.count("/") > 1 or name.endswith("/") or path.exists():
@@ -127,9 +122,9 @@ def _model(config: Config) -> Found:
 def _model_folder(path: Path) -> Found:
     if (path / "config.json").is_file():
         return
-    saved = sorted(entry for entry in (path / "checkpoints").glob("step-*") if entry.is_dir())
+    saved = newest_checkpoint(path)
     if saved:
-        yield "model", f"{path} is a run; its newest weights are {saved[-1]}"
+        yield "model", f"{path} is a run; its newest weights are {saved}"
     else:
         yield "model", f"{path} holds no model: it has no config.json"
 

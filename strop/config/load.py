@@ -10,18 +10,18 @@ Errors are ConfigError: one line with file, line, key and what to do.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
+from strop import assets
 from strop.config.check import check, where
-from strop.config.nearest import did_you_mean, nearest
 from strop.config.reader import Setting, Settings, read_file, read_flags, read_mapping, read_text
 from strop.config.row import row_warnings
 from strop.config.schema import KEYS, LEAVES, Config
 from strop.errors import ConfigError
+from strop.names import did_you_mean, nearest
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -84,13 +84,8 @@ def _with_model_layer(given: Settings) -> Settings:
 
 def model_layer(model: str) -> Settings:
     """The settings that an embedded model ships with, source `strop:NAME`; none for any other model."""
-    family, _, name = model.partition(":")
-    file = files("strop.assets") / name / "train.yaml"
-    if family != "strop" or not name.isidentifier() or not file.is_file():
-        return {}
-    return {
-        key: Setting(setting.value, model) for key, setting in read_text(file.read_text("utf-8"), name=model).items()
-    }
+    text = assets.settings(model)
+    return {key: Setting(setting.value, model) for key, setting in read_text(text, name=model).items()} if text else {}
 
 
 def _validate(settings: Settings) -> Config:

@@ -1,14 +1,9 @@
-"""Did you mean: the right names nearest to a wrong one, and where a known name does live."""
+"""The key that a wrong one was meant for: where a known name does live, and what other trainers call it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import SequenceMatcher
-
 from strop.config.schema import KEYS, LEAVES, SECTIONS
-
-CUTOFF = 0.6
-TIE = 0.03
+from strop.names import did_you_mean, likeness, nearest
 
 FULL_DISTRIBUTION = "training samples the full distribution, or the log-probs would not be the policy's; take it out"
 REFUSED = {
@@ -54,24 +49,6 @@ ELSEWHERE = {
     "train_batch_size": "rollout.prompts",
 }
 """What other trainers call it -> the key that does it here."""
-
-
-def likeness(left: str, right: str) -> float:
-    """How alike two names are, from 0 to 1."""
-    return SequenceMatcher(None, left, right, autojunk=False).ratio()
-
-
-def nearest(word: str, names: Iterable[str], *, most: int = 2) -> list[str]:
-    """The names most like `word`, best first: the best and those about as good; none if none is near."""
-    ranked = sorted(((likeness(word.lower(), name.lower()), name) for name in names), key=lambda pair: -pair[0])
-    if not ranked or ranked[0][0] < CUTOFF:
-        return []
-    return [name for score, name in ranked if score >= ranked[0][0] - TIE][:most]
-
-
-def did_you_mean(names: list[str]) -> str:
-    """'; did you mean a or b?', or nothing."""
-    return f"; did you mean {' or '.join(names)}?" if names else ""
 
 
 def nearest_keys(path: str) -> list[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any, cast, get_type_hints
 
 from strop.errors import ConfigError
+from strop.names import did_you_mean, nearest
 from strop.objective.advantage import ADVANTAGES
 from strop.objective.aggregation import AGGREGATIONS
 from strop.objective.ratio import RATIOS
@@ -54,11 +54,11 @@ def choose(choice: str, value: Any) -> Any:
 def _record(choice: str, kind: str, given: Mapping[str, Any]) -> Any:
     table = KINDS[choice]
     if kind not in table:
-        raise ConfigError(f"unknown {choice} {kind!r}{nearest(kind, table)}")
+        raise ConfigError(f"unknown {choice} {kind!r}{instead(kind, table)}")
     known = {field.name: field for field in fields(table[kind])}
     for name in given:
         if name not in known:
-            raise ConfigError(f"{choice} {kind} has no field {name!r}{nearest(name, known)}")
+            raise ConfigError(f"{choice} {kind} has no field {name!r}{instead(name, known)}")
     missing = [name for name, field in known.items() if name not in given and field.default is MISSING]
     if missing:
         raise ConfigError(f"{choice} {kind} needs {', '.join(missing)}: give {_example(kind, known)}")
@@ -83,8 +83,7 @@ def _example(kind: str, known: Mapping[str, Field[Any]]) -> str:
     return f"{{kind: {kind}, {', '.join(f'{name}: ...' for name in known)}}}"
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of an error about a name: the nearest that exists, and all of them."""
+def instead(name: str, known: Iterable[str]) -> str:
+    """The end of an error about a name: the nearest that exist, and all of them."""
     names = list(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return (f"; did you mean {close[0]}?" if close else ";") + f" use {', '.join(names) or 'none'}"
+    return (did_you_mean(nearest(name, names)) or ";") + f" use {', '.join(names) or 'none'}"

@@ -19,8 +19,9 @@ def test_a_run_off_a_terminal_is_a_line_a_step_and_a_final_table(tmp_path: Path)
     (tmp_path / "plots").mkdir()
     (tmp_path / "plots" / "curves.png").touch()
     (tmp_path / "checkpoints" / "step-000003").mkdir(parents=True)
+    (tmp_path / "checkpoints" / "step-000003" / "config.json").touch()
     console, out = plain_console()
-    with Screen(console, clock=ticking(step=0.1)) as screen:
+    with Screen(console, seed=6, clock=ticking(step=0.1)) as screen:
         screen.started(tmp_path, {"model": "strop:tiny"})
         screen.evaluated("before", evaluation(0.3))
         for step in (1, 2, 3):
@@ -42,7 +43,7 @@ def test_a_run_off_a_terminal_is_a_line_a_step_and_a_final_table(tmp_path: Path)
     assert "verdict  improved" in text
     assert str(tmp_path / "plots" / "curves.png") in text
     assert f"strop eval {tmp_path}" in text
-    assert f"--model {tmp_path}/checkpoints/step-000003" in text
+    assert f"strop train {tmp_path} --model {tmp_path}/checkpoints/step-000003 --seed 7" in text
     assert "\x1b" not in text
 
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from strop.config.check import check, embedded, where
+from strop import assets
+from strop.config.check import check, where
 from strop.config.load import _validate, load
 from strop.config.reader import read_mapping
 from strop.config.schema import Config
@@ -114,13 +115,18 @@ def test_a_model_folder_must_hold_a_model(tmp_path: Path) -> None:
     assert "holds no model" in refusal(model=str(tmp_path))
     for step in (3, 12):
         (tmp_path / "checkpoints" / f"step-{step:06d}").mkdir(parents=True)
+        (tmp_path / "checkpoints" / f"step-{step:06d}" / "config.json").touch()
     assert refusal(model=str(tmp_path)).endswith("its newest weights are " + str(tmp_path / "checkpoints/step-000012"))
     (tmp_path / "config.json").touch()
     assert check(config(model=str(tmp_path))) == ()
 
 
 def test_the_embedded_models_are_found() -> None:
-    assert "strop:tiny" in embedded()
+    assert "strop:tiny" in assets.names()
+    for name in assets.names():
+        assert assets.folder(name).joinpath("config.json").is_file()
+        assert "task" in assets.settings(name)
+    assert assets.settings("strop:../tiny") == assets.settings("tiny") == ""
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import string
 
 import pytest
 
-from strop.config.nearest import ELSEWHERE, REFUSED, did_you_mean, nearest, nearest_keys, unknown_key
+from strop.config.nearest import ELSEWHERE, REFUSED, nearest_keys, unknown_key
 from strop.config.schema import KEYS, LEAVES
 
 
@@ -72,9 +72,3 @@ def test_a_field_of_a_choice_says_to_give_the_choice_whole() -> None:
 
 def test_nothing_near_names_the_sections() -> None:
     assert "the sections are task, rollout" in unknown_key("zzzzzzzz")
-
-
-def test_nearest_is_silent_when_nothing_is_near() -> None:
-    assert nearest("zzz", ["mixed", "none"]) == []
-    assert nearest("x", []) == []
-    assert did_you_mean([]) == ""
