@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -31,12 +31,14 @@ class Policy:
     def device(self) -> torch.device:
         return self.module.device
 
-    def score(self, micro: MicroBatch, *, entropy_gradient: bool = False) -> tuple[Tensor, Tensor]:
+    def score(
+        self, micro: MicroBatch, *, entropy_gradient: bool = False, with_entropy: bool = True
+    ) -> tuple[Tensor, Tensor | None]:
         """log pi(token) and the entropy of pi at each live token of the micro-batch, in nats: -> [n], [n].
 
         Logits are divided by the sampling temperature first. fp32, or wider if the model is. Right padding stands
         after every real token, which causal attention never sees: the numbers are those of single rows.
-        The entropy carries a gradient only on request.
+        The entropy carries a gradient only on request; without it (None) a pass over [n, V] is saved.
         """
         ids_BT = micro.ids_BT.to(self.device)
         logits_BTV: Tensor = self.module(input_ids=ids_BT, use_cache=False).logits
@@ -45,21 +47,38 @@ class Policy:
         logits_nV = logits_nV.to(torch.promote_types(logits_nV.dtype, torch.float32)) / self.temperature
         every_nV = torch.log_softmax(logits_nV, dim=-1)
         logp_n = every_nV.gather(-1, ids_BT[row_n, column_n].unsqueeze(-1)).squeeze(-1)
+        if not with_entropy:
+            return logp_n, None
         with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
-            spread_nV = every_nV if entropy_gradient else every_nV.detach()
-            # exp(-inf) * -inf would be nan: a token that the model rules out adds nothing.
-            entropy_n = -(spread_nV.exp() * spread_nV.clamp_min(torch.finfo(spread_nV.dtype).min)).sum(-1)
-        return logp_n, entropy_n
+            return logp_n, entropy(every_nV if entropy_gradient else every_nV.detach())
+
+
+def entropy(logp_nV: Tensor) -> Tensor:
+    """-sum_v p log p, in nats: [n, V] -> [n]. A token that the model rules out adds nothing, and no nan."""
+    return -(logp_nV.exp() * logp_nV.clamp_min(torch.finfo(logp_nV.dtype).min)).sum(-1)
 
 
 def load_tokenizer(name: str) -> Any:
     """The tokenizer of a folder, a hub id, or an embedded policy ("strop:tiny").
 
     Raises:
-        ConfigError: it cannot be found.
+        ConfigError: it cannot be found or read, or would need code that comes with it.
     """
+    path = locate(name)
     with refusing(name, "its tokenizer"):
-        return AutoTokenizer.from_pretrained(locate(name))
+        return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+
+
+def positions(name: str) -> int:
+    """How many positions the model has, from its config alone, before its weights load; 0 if it states no bound.
+
+    Raises:
+        ConfigError: its config cannot be found or read.
+    """
+    path = locate(name)
+    with refusing(name, "its config"):
+        config = AutoConfig.from_pretrained(path, trust_remote_code=False).get_text_config(decoder=True)
+    return int(getattr(config, "max_position_embeddings", None) or 0)
 
 
 def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = False) -> PreTrainedModel:
@@ -69,17 +88,20 @@ def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = F
     would not be 1 before the first update.
 
     Raises:
-        ConfigError: the model cannot be found, or is no causal language model.
+        ConfigError: this machine has no such device; the model cannot be found or read, is no causal language model,
+            or would need code that comes with it.
     """
+    target = torch.device(pick_device(device))
     path = locate(name)
-    with refusing(name, "it as a causal language model"), quiet():
-        config = AutoConfig.from_pretrained(path)
+    downloads = not Path(path).is_dir()
+    with refusing(name, "it as a causal language model"), nullcontext() if downloads else quiet():
+        config = AutoConfig.from_pretrained(path, trust_remote_code=False)
         for key in [key for key in vars(config) if "drop" in key and isinstance(getattr(config, key), float)]:
             setattr(config, key, 0.0)
         module: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-            path, config=config, dtype=getattr(torch, dtype), use_safetensors=True
+            path, config=config, dtype=getattr(torch, dtype), use_safetensors=True, trust_remote_code=False
         )
-    module.to(torch.device(pick_device(device)))  # type: ignore[arg-type]
+    module.to(target)  # type: ignore[arg-type]
     if gradient_checkpointing:
         checkpoint_activations(module)
         module.train()  # transformers checkpoints in training mode only; with dropout at 0 nothing else differs
@@ -98,11 +120,19 @@ def checkpoint_activations(module: PreTrainedModel) -> None:
 
 @contextmanager
 def refusing(name: str, what: str) -> Iterator[None]:
-    """Turns what transformers raises over a model that it cannot load into one line."""
+    """Turns what transformers raises over a model that it cannot load into one line.
+
+    A damaged file, a library that a tokenizer needs, weights of another shape: each reader has errors of its own, some
+    of them plain Exceptions. Memory that ran out says nothing about the model, and is not caught.
+    """
     try:
         yield
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0]
+    except (MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        if "trust_remote_code" in str(error):
+            reason = "it needs Python code of its own, which strop never runs; name one that transformers itself knows"
         raise ConfigError(f"model: cannot load {name!r}, {what}: {reason}") from error
 
 
@@ -115,7 +145,7 @@ def write(module: PreTrainedModel, tokenizer: Any, folder: Path) -> None:
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Without the progress bars of transformers: strop shows its own."""
+    """Without the progress bars of transformers, and with them those of downloads: for what is read or written here."""
     shown = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
@@ -150,9 +180,19 @@ def embedded() -> list[str]:
 
 
 def pick_device(device: str) -> str:
-    if device != "auto":
+    """The device that is meant: "auto" is a GPU if there is one.
+
+    Raises:
+        ConfigError: this machine has no such device.
+    """
+    if device == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    kind, _, index = device.partition(":")
+    there = {"cpu": 1, "cuda": torch.cuda.device_count(), "mps": int(torch.backends.mps.is_available())}
+    if int(index or 0) < there.get(kind, 0):
         return device
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    known = ", ".join(f"{name}:{i}" if name == "cuda" else name for name, count in there.items() for i in range(count))
+    raise ConfigError(f"device: this machine has no {device} that torch can use; it has {known}. Or set device: auto")
 
 
 def parameters(module: PreTrainedModel) -> int:

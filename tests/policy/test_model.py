@@ -1,11 +1,16 @@
-"""Loading: what is found, what is refused, dropout off, and log-probs in fp32 or wider."""
+"""Loading: what is found, what is refused, what is never run, dropout off, and log-probs in fp32 or wider."""
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
+from huggingface_hub.utils import are_progress_bars_disabled
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from strop.algorithms import algorithm
@@ -13,7 +18,8 @@ from strop.assets.tiny.make import make_tokenizer
 from strop.batch.build import build
 from strop.batch.split import split
 from strop.errors import ConfigError
-from strop.policy.model import Policy, load, locate, write
+from strop.policy import model
+from strop.policy.model import Policy, describe, load, load_tokenizer, locate, pick_device, positions, write
 from tests.learner import VOCABULARY, ragged_groups, tiny_llama
 
 
@@ -43,6 +49,118 @@ def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
         load(str(tmp_path), dtype="float32", device="cpu")
 
 
+CODE = """
+from pathlib import Path
+from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+Path(__file__).with_name("ran").touch()
+class Config(LlamaConfig): model_type = "unheard_of"
+class Model(LlamaForCausalLM): config_class = Config
+class Tokenizer(PreTrainedTokenizerFast): pass
+"""
+
+
+def load_on_cpu(name: str) -> Any:
+    return load(name, dtype="float32", device="cpu")
+
+
+@pytest.mark.parametrize("reader", [load_on_cpu, load_tokenizer, positions])
+def test_code_that_comes_with_a_model_is_neither_run_nor_asked_about(
+    reader: Callable[[str], Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("builtins.input", lambda text="": asked.append(text) or "y")
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    names = {
+        "AutoConfig": "code.Config",
+        "AutoModelForCausalLM": "code.Model",
+        "AutoTokenizer": [None, "code.Tokenizer"],
+    }
+    tiny_llama().save_pretrained(tmp_path)
+    (tmp_path / "code.py").write_text(CODE)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "unheard_of", "auto_map": names}))
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "Tokenizer", "auto_map": names}))
+    with pytest.raises(ConfigError, match="needs Python code of its own, which strop never runs") as caught:
+        reader(str(tmp_path))
+    assert "\n" not in str(caught.value)
+    assert not asked
+    assert not list(tmp_path.rglob("ran"))
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:0", "mps"])
+def test_a_device_that_is_not_there_is_named_before_anything_loads(
+    device: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    with pytest.raises(ConfigError, match=f"device: this machine has no {device} that torch can use; it has cpu"):
+        load("./nowhere", dtype="float32", device=device)
+
+
+def test_a_gpu_is_counted_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
+    assert [pick_device(device) for device in ("cuda", "cuda:1", "cpu")] == ["cuda", "cuda:1", "cpu"]
+    with pytest.raises(ConfigError, match="no cuda:2 .* it has cpu, cuda:0, cuda:1"):
+        pick_device("cuda:2")
+
+
+@pytest.mark.parametrize("name, text", [("model.safetensors", "damaged"), ("config.json", "{"), ("config.json", "[]")])
+def test_a_damaged_file_is_one_line(name: str, text: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(locate("strop:tiny"), tmp_path / "model")
+    (folder / name).write_text(text)
+    with pytest.raises(ConfigError, match="model: cannot load '.*', it as a causal language model: .") as caught:
+        load_on_cpu(str(folder))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [ImportError("\nIt needs tiktoken:\n pip install tiktoken"), Exception("It needs")])
+def test_a_tokenizer_that_lacks_a_library_is_one_line(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(model.AutoTokenizer, "from_pretrained", broken)
+    with pytest.raises(ConfigError, match="model: cannot load 'strop:tiny', its tokenizer: It needs[^\n]*$"):
+        load_tokenizer("strop:tiny")
+
+
+def test_memory_that_runs_out_is_no_fault_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(model.AutoModelForCausalLM, "from_pretrained", full)
+    with pytest.raises(torch.OutOfMemoryError):
+        load_on_cpu("strop:tiny")
+
+
+@pytest.mark.parametrize("name, hidden", [("strop:tiny", True), ("someone/model", False)])
+def test_a_download_shows_its_progress_and_a_folder_none(
+    name: str, hidden: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[bool] = []
+
+    def watched(*_: Any, **__: Any) -> Any:
+        seen.append(are_progress_bars_disabled())
+        return tiny_llama()
+
+    monkeypatch.setattr(model.AutoConfig, "from_pretrained", lambda *_, **__: tiny_llama().config)
+    monkeypatch.setattr(model.AutoModelForCausalLM, "from_pretrained", watched)
+    load_on_cpu(name)
+    assert seen == [hidden]
+    assert not are_progress_bars_disabled()
+
+
+def test_the_positions_of_a_model_are_known_without_its_weights(tmp_path: Path) -> None:
+    tiny_llama().config.save_pretrained(tmp_path)
+    assert positions(str(tmp_path)) == 64
+    GPT2Config(n_positions=32).save_pretrained(tmp_path)
+    assert positions(str(tmp_path)) == 32
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "mamba"}))
+    assert positions(str(tmp_path)) == 0
+
+
+def test_a_model_is_described_in_one_line() -> None:
+    assert describe(tiny_llama()) == "LlamaForCausalLM, 0.01M parameters, float64 on cpu"
+
+
 def test_a_written_model_loads_with_the_same_numbers_and_without_dropout(tmp_path: Path) -> None:
     config = GPT2Config(vocab_size=VOCABULARY, n_embd=16, n_layer=1, n_head=2, n_positions=32, bos_token_id=1)
     config.eos_token_id = 2
@@ -59,7 +177,20 @@ def test_log_probs_are_fp32_or_wider(dtype: torch.dtype) -> None:
     [batch] = build(ragged_groups((2,)), algorithm("dapo"))
     [micro, *_] = split(batch, tokens=100)
     logp_n, entropy_n = Policy(tiny_llama(dtype=dtype)).score(micro)
+    assert entropy_n is not None
     assert logp_n.dtype == entropy_n.dtype == torch.promote_types(dtype, torch.float32)
+
+
+def test_log_probs_without_entropy_are_the_same_bits_and_no_entropy_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    [batch] = build(ragged_groups((2,)), algorithm("dapo"))
+    [micro, *_] = split(batch, tokens=100)
+    policy = Policy(tiny_llama(), temperature=0.7)
+    logp_n, entropy_n = policy.score(micro)
+    assert entropy_n is not None and not entropy_n.requires_grad
+    monkeypatch.setattr(model, "entropy", None)
+    alone_n, absent = policy.score(micro, with_entropy=False)
+    assert absent is None
+    assert torch.equal(alone_n, logp_n)
 
 
 def test_a_token_that_the_model_rules_out_adds_no_entropy_and_no_nan() -> None:
@@ -70,6 +201,7 @@ def test_a_token_that_the_model_rules_out_adds_no_entropy_and_no_nan() -> None:
     [batch] = build(ragged_groups((2,)), algorithm("dapo"))
     [micro, *_] = split(batch, tokens=100)
     _, entropy_n = Policy(module).score(micro, entropy_gradient=True)
+    assert entropy_n is not None
     entropy_n.sum().backward()
     assert bool(entropy_n.isfinite().all())
     assert all(bool(p.grad.isfinite().all()) for p in module.parameters() if p.grad is not None)
