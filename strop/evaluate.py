@@ -14,10 +14,11 @@ from functools import partial
 from typing import Any
 
 from strop.config.schema import Config
-from strop.policy.model import load, load_tokenizer
+from strop.policy.model import load, load_tokenizer, positions
 from strop.rollout.encode import Encoder
 from strop.rollout.engine import Engine, Request, Sampling
 from strop.rollout.engine_hf import HFEngine
+from strop.rollout.filter import TOLERANCE, solves
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
 from strop.types import Completion, Prompt
@@ -98,21 +99,24 @@ def evaluate(
     completions: int,
     sampling: Sampling,
     solved: float = 1.0,
+    tolerance: float = TOLERANCE,
     progress: Callable[[int, int], None] | None = None,
 ) -> Evaluation:
     """Sample every prompt `completions` times as `sampling` says and once greedily, and score it all.
 
     The random streams depend on the prompt's place only, so that two evaluations differ by the policy alone.
+    `progress` counts completions, the greedy ones too; what it raises ends the evaluation in the middle of a batch.
     """
     tick = progress or (lambda done, total: None)
-    total = len(prompts) * 2
+    first = len(prompts) * completions
+    total = first + len(prompts)
     greedy = Sampling(max_tokens=sampling.max_tokens, temperature=0.0, seed=sampling.seed, stream="greedy")
-    sampled = _groups(engine, prompt_ids, completions, sampling, lambda done: tick(done, total))
-    best = _groups(engine, prompt_ids, 1, greedy, lambda done: tick(len(prompts) + done, total))
+    sampled = _groups(engine, prompt_ids, completions, sampling, lambda done, _: tick(done, total))
+    best = _groups(engine, prompt_ids, 1, greedy, lambda done, _: tick(first + done, total))
     scores = [task.score(prompt, group) for prompt, group in zip(prompts, sampled, strict=True)]
     greedy_scores = [task.score(prompt, group) for prompt, group in zip(prompts, best, strict=True)]
-    right = [sum(score >= solved for score in row) for row in scores]
-    counts = [2**power for power in range(int(math.log2(completions)) + 1)]
+    right = [sum(solves(score, solved, tolerance) for score in row) for row in scores]
+    counts = sorted({*(2**power for power in range(completions.bit_length())), completions})
     everything = [completion for group in sampled for completion in group]
     per_prompt = tuple(sum(row) / len(row) for row in scores)
     return Evaluation(
@@ -133,32 +137,56 @@ def evaluate(
 def evaluate_model(config: Config, watch: Watcher) -> Evaluation:
     """Accuracy of `config.model`, which may be a checkpoint's folder, on the held-out prompts of the task."""
     task = find_task(config.task, model=config.model, seed=config.seed, reward=None)
+    for warning in config.warnings:
+        watch.warned(warning)
     tokenizer = load_tokenizer(config.model)
+    prompts = task.held_out(config.eval.prompts)
+    prompt_ids = list(map(encoder(tokenizer, config), prompts))
     module = load(config.model, dtype=config.train.dtype, device=config.device)
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
     tick = partial(watch.progress, "evaluate")
-    result = held_out_accuracy(engine, task, encoder(tokenizer, config), config, progress=tick)
+    result = _accuracy(engine, task, prompts, prompt_ids, config=config, progress=tick)
     watch.evaluated(config.model, result)
     return result
 
 
 def encoder(tokenizer: Any, config: Config) -> Encoder:
-    limit, template = config.task.max_prompt_tokens, config.task.chat_template
-    return Encoder(tokenizer, max_prompt_tokens=limit, chat_template=template)
+    """Prompts to ids as `config` says, within its limit and the model's positions."""
+    return Encoder(
+        tokenizer,
+        max_prompt_tokens=config.task.max_prompt_tokens,
+        chat_template=config.task.chat_template,
+        positions=positions(config.model),
+        max_tokens=config.rollout.max_tokens,
+    )
 
 
 def held_out_accuracy(
     engine: Engine, task: Task, encode: Encoder, config: Config, *, progress: Callable[[int, int], None]
 ) -> Evaluation:
     prompts = task.held_out(config.eval.prompts)
+    prompt_ids = [encode(prompt) for prompt in prompts]
+    return _accuracy(engine, task, prompts, prompt_ids, config=config, progress=progress)
+
+
+def _accuracy(
+    engine: Engine,
+    task: Task,
+    prompts: Sequence[Prompt],
+    prompt_ids: Sequence[tuple[int, ...]],
+    *,
+    config: Config,
+    progress: Callable[[int, int], None],
+) -> Evaluation:
     return evaluate(
         engine,
         task,
         prompts,
-        [encode(prompt) for prompt in prompts],
+        prompt_ids,
         completions=config.eval.completions,
         sampling=Sampling(config.rollout.max_tokens, config.rollout.temperature, config.seed, "eval"),
         solved=config.task.solved,
+        tolerance=config.rollout.tolerance,
         progress=progress,
     )
 
@@ -206,14 +234,10 @@ def _groups(
     prompt_ids: Sequence[tuple[int, ...]],
     completions: int,
     sampling: Sampling,
-    tick: Callable[[int], None],
+    progress: Callable[[int, int], None],
 ) -> list[tuple[Completion, ...]]:
     requests = [Request(draw=i, prompt_ids=ids, completions=completions) for i, ids in enumerate(prompt_ids)]
-    groups: list[tuple[Completion, ...]] = []
-    for group in engine.sample(requests, sampling):
-        groups.append(group)
-        tick(len(groups))
-    return groups
+    return list(engine.sample(requests, sampling, progress))
 
 
 def _majorities(

@@ -5,13 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
+import torch
 
-from strop.evaluate import Estimate, evaluate, majority, paired_difference, pass_at
+from strop import evaluate as module
+from strop.assets.tiny.make import make_tokenizer
+from strop.config.load import load
+from strop.errors import DataError
+from strop.evaluate import Estimate, evaluate, evaluate_model, majority, paired_difference, pass_at
 from strop.rollout.engine import Request, Sampling
+from strop.rollout.engine_hf import HFEngine
+from strop.rollout.engine_scripted import ScriptedEngine
 from strop.tasks.arithmetic import Arithmetic
-from strop.types import Completion
+from strop.types import Completion, Prompt
+from strop.watch import Watcher
+from tests.learner import tiny_llama
 
 
 @pytest.mark.parametrize("n, right", [(8, 0), (8, 3), (8, 8), (5, 1)])
@@ -86,3 +97,106 @@ def test_an_evaluation_says_how_good_by_size_and_style_and_two_are_compared_pair
     mean = sum(differences) / 40
     std = math.sqrt(sum((d - mean) ** 2 for d in differences) / 39)
     assert gain.high - gain.value == pytest.approx(1.96 * std / math.sqrt(40), abs=1e-12)
+
+
+class Length:
+    """A completion of one letter is worth 0.1 + 0.7, which floats make 0.7999999999999999; any other nothing."""
+
+    name = "length"
+
+    def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[float]:
+        return [0.1 + 0.7 if len(completion.text) == 1 else 0.0 for completion in completions]
+
+    def answer(self, prompt: Prompt, completion: Completion) -> str:
+        return completion.text
+
+    def labels(self, prompt: Prompt, completion: Completion) -> dict[str, str]:
+        return {}
+
+
+def by_length(engine: Any, prompts: int, **settings: Any) -> Any:
+    asked = [Prompt(f"p{i}", "?") for i in range(prompts)]
+    ids = [(3, 4, 5 + i) for i in range(prompts)]
+    return evaluate(engine, Length(), asked, ids, **{"sampling": Sampling(8), **settings})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("completions, counts", [(1, [1]), (2, [1, 2]), (6, [1, 2, 4, 6]), (8, [1, 2, 4, 8])])
+def test_pass_at_k_goes_up_to_all_completions(completions: int, counts: list[int]) -> None:
+    engine = ScriptedEngine(lambda ids, draw, completion: "4" if completion == 5 else "no")
+    result = by_length(engine, 2, completions=completions, solved=0.8)
+    assert list(result.pass_at) == counts
+    assert result.pass_at[counts[-1]].value == (1.0 if completions > 5 else 0.0)
+
+
+def test_a_score_is_solved_by_the_rule_of_the_filter() -> None:
+    engine = ScriptedEngine(lambda *_: "4")
+    assert by_length(engine, 2, completions=2, solved=0.8).pass_at[1].value == 1.0
+    assert by_length(engine, 2, completions=2, solved=0.8, tolerance=0.0).pass_at[1].value == 0.0
+
+
+def engine_of_one_batch() -> HFEngine:
+    return HFEngine(tiny_llama(dtype=torch.float32), make_tokenizer(), rows=256)
+
+
+def test_progress_counts_completions_while_they_are_sampled_and_the_greedy_ones_too() -> None:
+    seen: list[tuple[int, int]] = []
+    by_length(engine_of_one_batch(), 3, completions=4, progress=lambda done, total: seen.append((done, total)))
+    assert {total for _, total in seen} == {15}
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+    assert {0, 12, 15} <= {done for done, _ in seen}
+    assert len(seen) > 6  # at every token of a batch
+
+
+def test_what_progress_raises_ends_an_evaluation_inside_a_batch() -> None:
+    engine = engine_of_one_batch()
+    engine.module.train()
+    forwards: list[int] = []
+    engine.module.register_forward_hook(lambda *_: forwards.append(1))
+
+    def stop(done: int, total: int) -> None:
+        if len(forwards) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        by_length(engine, 3, completions=4, sampling=Sampling(40), progress=stop)
+    assert len(forwards) == 2
+    assert engine.module.training
+    assert not torch.is_inference_mode_enabled()
+
+
+def not_loaded(*_: Any, **__: Any) -> None:
+    raise AssertionError("the model was loaded")
+
+
+@pytest.mark.parametrize(
+    "settings, says",
+    [
+        ({"task": {"max_prompt_tokens": 1}}, "over the limit of 1; shorten it"),
+        ({"rollout": {"max_tokens": 256}}, "with max_tokens 256 needs .* positions; the model has 256"),
+    ],
+)
+def test_a_prompt_that_does_not_fit_is_told_before_the_model_loads(
+    settings: dict[str, Any], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "load", not_loaded)
+    with pytest.raises(DataError, match=says):
+        evaluate_model(load(mapping=settings), Watcher())
+
+
+def test_an_evaluation_tells_what_is_odd_about_its_config() -> None:
+    config = load(mapping={"eval": {"prompts": 2, "completions": 3}, "train": {"steps": 1, "warmup_steps": 9}})
+    assert config.warnings
+    told: list[str] = []
+    ticks: list[tuple[str, int, int]] = []
+
+    class Listener(Watcher):
+        def warned(self, text: str) -> None:
+            told.append(text)
+
+        def progress(self, phase: str, done: int, total: int) -> None:
+            ticks.append((phase, done, total))
+
+    result = evaluate_model(config, Listener())
+    assert tuple(told) == config.warnings
+    assert (result.n, result.k, list(result.pass_at)) == (2, 3, [1, 2, 3])
+    assert ticks[-1] == ("evaluate", 8, 8)

@@ -21,14 +21,23 @@ class Encoder:
     Neither gets a second one. Raw text may hold control tokens (it may have been through a template already); the text
     of a message may not, for it could forge a turn.
 
+    With `positions`, what the model has of them, a prompt must leave room for `max_tokens`: the last needs none.
+
     Raises:
-        DataError: naming the prompt: it has no tokens, or more than max_prompt_tokens; a message holds a control token;
-            messages without a template, or a template that refuses them.
+        DataError: naming the prompt: it has no tokens, more than max_prompt_tokens, or too many for the positions;
+            a message holds a control token; messages without a template, or a template that refuses them.
     """
 
     def __init__(
-        self, tokenizer: Any, *, max_prompt_tokens: int, chat_template: Literal["auto", "off"] = "auto"
+        self,
+        tokenizer: Any,
+        *,
+        max_prompt_tokens: int,
+        chat_template: Literal["auto", "off"] = "auto",
+        positions: int = 0,
+        max_tokens: int = 1,
     ) -> None:
+        self.positions, self.max_tokens = positions, max_tokens
         self.tokenizer, self.max_prompt_tokens, self.chat_template = tokenizer, max_prompt_tokens, chat_template
         self._templated = chat_template == "auto" and bool(getattr(tokenizer, "chat_template", None))
         self._bos: int | None = getattr(tokenizer, "bos_token_id", None)
@@ -44,6 +53,11 @@ class Encoder:
             raise DataError(
                 f"prompt {prompt.label} has {len(ids)} tokens, over the limit of {self.max_prompt_tokens}; "
                 "shorten it or raise task.max_prompt_tokens"
+            )
+        if self.positions and (needed := len(ids) + self.max_tokens - 1) > self.positions:
+            raise DataError(
+                f"prompt {prompt.label} has {len(ids)} tokens, and with max_tokens {self.max_tokens} needs {needed} "
+                f"positions; the model has {self.positions}: shorten it or lower rollout.max_tokens"
             )
         return tuple(ids)
 

@@ -7,6 +7,9 @@ from typing import Literal
 
 from strop.types import Fate, Group
 
+TOLERANCE = 1e-6
+"""Scores this close are the same score."""
+
 
 @dataclass(frozen=True, slots=True)
 class Filter:
@@ -17,12 +20,17 @@ class Filter:
 
     kind: Literal["mixed", "none"] = "mixed"
     solved: float = 1.0
-    tolerance: float = 1e-6
+    tolerance: float = TOLERANCE
 
     def fate(self, group: Group) -> Fate:
         if self.kind == "none" or spread(group.scores) > self.tolerance:
             return "trained"
-        return "all_right" if min(group.scores) >= self.solved - self.tolerance else "all_wrong"
+        return "all_right" if solves(min(group.scores), self.solved, self.tolerance) else "all_wrong"
+
+
+def solves(score: float, solved: float, tolerance: float = TOLERANCE) -> bool:
+    """Whether a score counts as right: it reaches `solved`, but for what floats leave (0.1 + 0.7 reaches 0.8)."""
+    return score >= solved - tolerance
 
 
 def spread(scores: tuple[float, ...]) -> float:

@@ -95,6 +95,14 @@ def test_a_prompt_over_the_limit_is_refused_with_row_length_and_limit_and_never_
     assert encoder(words, max_prompt_tokens=4)(Prompt("p", "w3")) == (BOS, 3)
 
 
+def test_a_prompt_that_leaves_no_room_for_its_completion_is_refused_with_row_and_positions(words: Any) -> None:
+    prompt = Prompt("row 9", "w3 w4 w5 w6")
+    assert len(encoder(words, positions=12, max_tokens=8)(prompt)) == 5  # the last token sampled needs no position
+    with pytest.raises(DataError, match=r"'row 9' has 5 tokens, and with max_tokens 8 needs 12 .*; the model has 11"):
+        encoder(words, positions=11, max_tokens=8)(prompt)
+    assert encoder(words, positions=0, max_tokens=8)(prompt)
+
+
 def test_a_prompt_without_tokens_is_refused(chat: Callable[..., Any], words: Any) -> None:
     with pytest.raises(DataError, match="prompt 'empty' has no tokens"):
         encoder(chat(), chat_template="off")(Prompt("empty", ""))
