@@ -1,9 +1,10 @@
-"""strop explain ROW: a row's formula, where it comes from, and the code of its five parts in the order they run."""
+"""strop explain ROW: a row's formula, where it comes from, and the code of its five parts in the order they run.
+
+Under each part stand the functions that it computes with, each once, so that the page is the whole calculation.
+"""
 
 from __future__ import annotations
 
-import inspect
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,6 +13,8 @@ from strop.cli.tables import make_console, print_json, say
 from strop.errors import ConfigError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from strop.algorithms import Algorithm
 
 
@@ -40,8 +43,16 @@ def explain(
     for part in parts(chosen):
         say(console)
         say(console, f"{part['choice']}: {part['name']}   {part['file']}:{part['line']}", "bold")
-        for line in part["source"].splitlines():
-            say(console, f"  {line}")
+        _print_source(console, part)
+        for helper in part["helpers"]:
+            say(console)
+            say(console, f"  with {helper['name']}   {helper['file']}:{helper['line']}", "bold")
+            _print_source(console, helper)
+
+
+def _print_source(console: Console, part: dict[str, Any]) -> None:
+    for line in part["source"].splitlines():
+        say(console, f"  {line}")
 
 
 def changed(name: str, changes: list[str]) -> Algorithm:
@@ -60,16 +71,20 @@ def changed(name: str, changes: list[str]) -> Algorithm:
 
 
 def parts(row: Algorithm) -> list[dict[str, Any]]:
-    """Choice, name, file, line and source of each part, in the order they run."""
+    """Choice, name, file, line and source of each part, in the order they run, and its `helpers`.
+
+    A helper is a function that the part computes with; one that several parts share stands under the first.
+    """
+    from strop.cli.code import helpers, listing
     from strop.cli.formula import CHOICES, name_of
 
     found: list[dict[str, Any]] = []
+    shown: list[Any] = []
     for choice in CHOICES:
         value = getattr(row, choice)
         for one in value if isinstance(value, tuple) else (value,):
-            lines, line = inspect.getsourcelines(type(one))
-            file = Path(inspect.getfile(type(one)))
-            where = "/".join(file.parts[-3:])
-            record = {"choice": choice, "name": name_of(one), "file": where, "line": line, "source": "".join(lines)}
-            found.append(record)
+            new = [helper for helper in helpers(one) if helper not in shown]
+            shown += new
+            code = {**listing(type(one)), "name": name_of(one), "helpers": [listing(helper) for helper in new]}
+            found.append({"choice": choice, **code})
     return found

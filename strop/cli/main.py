@@ -19,6 +19,7 @@ import typer
 
 from strop.cli import algorithms, config, explain, train
 from strop.cli import eval as evaluation
+from strop.cli.help import WithKeys
 from strop.cli.safe import visible
 from strop.cli.train import INTERRUPTED
 from strop.errors import ConfigError, DoesNotFit, StropError
@@ -32,7 +33,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
-app.command("train", context_settings=PASS_ON)(train.train)
+app.command("train", cls=WithKeys, context_settings=PASS_ON)(train.train)
 app.command("eval", context_settings=PASS_ON)(evaluation.evaluate)
 app.command("config", context_settings=PASS_ON)(config.show)
 app.command("explain", context_settings=PASS_ON)(explain.explain)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from strop.config.load import load, resolve
 from strop.config.schema import Config
 
-__all__ = ["Config", "load", "resolve"]
+__all__ = ["Config"]

@@ -30,6 +30,23 @@ def test_a_row_is_explained_with_formula_source_and_code(capsys: pytest.CaptureF
     assert "class Clip" in out
 
 
+@pytest.mark.parametrize(
+    ("row", "functions"),
+    [
+        ("grpo", ["credit", "segment_mean", "bounded_exp", "_k3"]),
+        ("dppo_tv", ["credit", "binary_tv", "_lengths"]),
+        ("gspo", ["segment_mean", "segments"]),
+    ],
+)
+def test_the_functions_that_a_part_computes_with_are_printed_once(
+    row: str, functions: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["explain", row]) == 0
+    out = capsys.readouterr().out
+    for function in functions:
+        assert out.count(f"def {function}(") == 1
+
+
 def test_changes_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["explain", "dapo", "--objective.aggregation", "prompt", "--json"]) == 0
     row = json.loads(capsys.readouterr().out)

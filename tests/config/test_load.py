@@ -165,7 +165,7 @@ def test_the_warnings_are_those_of_the_keys_and_of_the_row() -> None:
 
 def test_a_wrong_value_is_found_before_torch_is_imported() -> None:
     code = (
-        "import sys; from strop.config import load; from strop.errors import ConfigError\n"
+        "import sys; from strop.config.load import load; from strop.errors import ConfigError\n"
         "try: load([], [('rollout.temperature', '0')])\n"
         "except ConfigError: sys.exit(3 if 'torch' in sys.modules else 0)"
     )

@@ -29,6 +29,12 @@ def test_the_package_and_its_help_import_nothing_heavy(code: str) -> None:
     assert done.stdout.splitlines()[-1] == "HEAVY"
 
 
+def test_the_schema_is_imported_only_where_its_keys_are_shown() -> None:
+    code = "import strop.cli.main as m, sys; m.run(['--help']); sys.exit('pydantic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize("module", ["strop.config", "strop.tasks.task", "strop.watch"])
 def test_settings_are_read_without_torch(module: str) -> None:
     program = f"import {module}, sys; sys.exit('torch' in sys.modules)"
