@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,36 +18,52 @@ DEFAULT_TASKS: dict[str, str] = {"strop:tiny": "arithmetic"}
 
 
 class Rescored:
-    """A task whose own verifier is replaced by a reward that was handed over."""
+    """A task whose own verifier is replaced by a reward; so is what maj@k votes on, if the reward says it."""
 
     def __init__(self, task: Task, reward: Reward) -> None:
         self.task, self.reward, self.description = task, reward, f"{task.description}, scored by {reward.name}"
         self.name, self.prompt, self.held_out, self.known = task.name, task.prompt, task.held_out, task.known
-        self.answer, self.labels = task.answer, task.labels
+        self.labels = task.labels
 
-    def score(self, prompt: Prompt, completions: list[Completion]) -> list[float]:
+    def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[float]:
         return self.reward(prompt, completions)
+
+    def answer(self, prompt: Prompt, completion: Completion) -> str:
+        return self.task.answer(prompt, completion) if self.reward.voted is None else self.reward.answer(completion)
 
 
 def find_task(settings: Any, *, model: str, seed: int, reward: Callable[..., Any] | None) -> Task:
     """The task of the `task` section; `reward`, if given, scores in place of the one it names.
 
     Raises:
-        ConfigError: the model names no task and the configuration neither, or a jsonl task has no reward.
+        ConfigError: the model names no task and the configuration neither, a jsonl task has no reward, or a reward
+            has a parameter that a row does not fill.
         DataError: its file cannot be used.
     """
     kind = DEFAULT_TASKS.get(model, "") if settings.kind == "default" else settings.kind
     if not kind:
         raise ConfigError(f"task.kind: model {model!r} names no task of its own; set task: {{kind: jsonl, file: ...}}")
+    scorer = None
+    if reward is not None:
+        scorer = as_reward(reward)
+    elif settings.reward:
+        scorer = find_reward(settings.reward)
     if kind == "arithmetic":
-        task = Arithmetic(seed=seed)
-        return task if reward is None else Rescored(task, as_reward(reward))  # type: ignore[return-value]
-    if reward is None and not settings.reward:
+        return arithmetic(seed, scorer)
+    if scorer is None:
         raise ConfigError("task.reward: a jsonl task needs one; write task.reward: file.py:function")
     return read_task(
-        Path(settings.file),
-        Path(settings.held_out_file) if settings.held_out_file else None,
-        reward=find_reward(settings.reward) if reward is None else as_reward(reward),
+        Path(settings.file).expanduser(),
+        Path(settings.held_out_file).expanduser() if settings.held_out_file else None,
+        reward=scorer,
         prompt_key=settings.prompt_key,
         seed=seed,
     )
+
+
+def arithmetic(seed: int, scorer: Reward | None) -> Task:
+    task = Arithmetic(seed=seed)
+    if scorer is None:
+        return task
+    scorer.check([task.prompt(0)])
+    return Rescored(task, scorer)

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
-from strop.errors import DataError
-from strop.tasks.jsonl import JsonLines, read_task
+from strop.errors import ConfigError, DataError
+from strop.rollout.collect import Refill, balanced, collect
+from strop.rollout.filter import Filter
+from strop.tasks.jsonl import JsonLines, order_of, read_task
 from strop.tasks.reward import as_reward
+from strop.types import Completion, Group, Rollout
 
 
 def task(path: Path, *, held_out: Path | None = None, seed: int = 0, **keys: str) -> JsonLines:
@@ -98,7 +103,133 @@ def test_a_prompt_is_named_by_its_file_and_line(tmp_path: Path) -> None:
     assert labels == {f"{tmp_path}/d.jsonl:{line}" for line in range(1, 31)}
 
 
-def test_equal_prompts_with_unlike_answers_are_two_prompts(tmp_path: Path) -> None:
-    rows = [{"prompt": "same", "answer": str(i)} for i in range(20)]
+def test_equal_prompts_with_unlike_answers_keep_ids_of_their_own_and_stand_on_one_side(tmp_path: Path) -> None:
+    rows = [{"prompt": f"question {i % 2}", "answer": str(i)} for i in range(20)]
     mine = task(write(tmp_path / "d.jsonl", rows))
-    assert len({mine.prompt(draw).id for draw in range(18)}) == 18
+    assert len({mine.prompt(draw).id for draw in range(10)}) == 10
+    assert mine.description == "d.jsonl, 10 prompts to train on, 1 different"
+
+
+CHAT = [{"role": "user", "content": "0+1="}]
+
+
+@pytest.mark.parametrize("own_file", [False, True])
+@pytest.mark.parametrize("prompt", ["{i}+1=", CHAT])
+def test_a_held_out_prompt_is_never_trained_on_whatever_its_rows_other_columns(
+    tmp_path: Path, own_file: bool, prompt: Any
+) -> None:
+    """Public data sets repeat a prompt with another index and source each time."""
+    first = prompt if prompt is CHAT else "0+1="
+    rows = [{"prompt": first if i % 9 == 0 else f"{i % 9}+1=", "index": i, "source": f"s{i % 7}"} for i in range(90)]
+    held_out = write(tmp_path / "h.jsonl", [{"prompt": first, "index": -1}]) if own_file else None
+    mine = task(write(tmp_path / "d.jsonl", rows), held_out=held_out)
+    [held] = mine.held_out(99)
+    trained = [mine.prompt(draw).content for draw in range(80)]
+    assert held.content not in trained
+    assert mine.description == "d.jsonl, 80 prompts to train on, 8 different"
+
+
+def test_an_epoch_is_put_in_order_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = task(write(tmp_path / "d.jsonl", ROWS), seed=12345)
+    shuffled: list[int] = []
+
+    class Counting(random.Random):
+        def shuffle(self, x: Any) -> None:
+            shuffled.append(len(x))
+            super().shuffle(x)
+
+    monkeypatch.setattr(random, "Random", Counting)
+    back_and_forth = [mine.prompt(draw).id for draw in (0, 30, 1, 31, 26, 27)]
+    assert shuffled == [27, 27]
+    monkeypatch.undo()
+    order_of.cache_clear()
+    assert back_and_forth == [mine.prompt(draw).id for draw in (0, 30, 1, 31, 26, 27)]
+
+
+@pytest.mark.parametrize(
+    "text, answer",
+    [
+        ("So 3 + 4 = 7, the answer is 7.", "7"),
+        ("It costs $1,234.50 in all.", "1234.50"),
+        ("x = -3", "-3"),
+        ("10-3", "3"),
+        ("\\boxed{3/4}", "3/4"),
+        ("about .5", ".5"),
+        ("Because of this,\n\n  Paris  \n\n", "Paris"),
+        (" \n", ""),
+        ("", ""),
+    ],
+)
+def test_the_vote_of_a_completion_is_its_last_number_or_else_its_last_line(
+    tmp_path: Path, text: str, answer: str
+) -> None:
+    mine = task(write(tmp_path / "d.jsonl", ROWS))
+    assert mine.answer(mine.prompt(0), Completion((5,), (-1.0,), text, "stop", 0)) == answer
+    assert mine.answer(mine.prompt(0), Completion((5,), (-1.0,), text, "length", 0)) == ""
+
+
+def test_completions_that_reach_one_answer_in_other_words_vote_together(tmp_path: Path) -> None:
+    mine = task(write(tmp_path / "d.jsonl", ROWS))
+    texts = ("2+2 is 4", "I say 4.", "It is five: 5")
+    votes = [mine.answer(mine.prompt(0), Completion((5,), (-1.0,), text, "stop", 0)) for text in texts]
+    assert votes == ["4", "4", "5"]
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "Permission denied"), OSError(5, "Input/output error")])
+def test_a_file_that_cannot_be_read_is_a_data_error_of_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: OSError
+) -> None:
+    path = write(tmp_path / "d.jsonl", ROWS)
+
+    def refuse(self: Path) -> bytes:
+        raise error
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(DataError, match=f"^task.file: cannot read {path}: {error.strerror}$"):
+        task(path)
+
+
+def test_a_folder_in_place_of_a_file_is_a_data_error_that_names_its_key(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="^task.file: cannot read .*: Is a directory$"):
+        task(tmp_path)
+    with pytest.raises(DataError, match="^task.held_out_file: cannot read .*: Is a directory$"):
+        task(write(tmp_path / "d.jsonl", ROWS), held_out=tmp_path)
+
+
+def test_a_column_that_the_reward_needs_and_a_row_lacks_is_named_with_the_row(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.jsonl", [*ROWS, {"prompt": "last", "level": 1}])
+    reward = as_reward(lambda prompt, completion, answer: 1.0)
+    with pytest.raises(ConfigError, match=r"has the parameter 'answer', and prompt .*d.jsonl:31 has no such column"):
+        read_task(path, None, reward=reward, prompt_key="prompt", seed=0)
+
+
+@pytest.mark.parametrize("usable", [(1, 1, 1, 1, 1, 0), (1, 0, 1, 1, 1, 1)], ids=["2, 2, 1", "1, 2, 2"])
+@pytest.mark.parametrize("surplus", ["drop", "carry"])
+def test_a_batch_is_refilled_across_the_end_of_an_epoch(
+    tmp_path: Path, usable: tuple[int, ...], surplus: Literal["drop", "carry"]
+) -> None:
+    """Report B20: 6 prompts, 2 groups a step; epoch 1 has 5 usable groups, so that a step stands open at its end."""
+    held_out = write(tmp_path / "h.jsonl", [{"prompt": "held out"}])
+    mine = task(write(tmp_path / "d.jsonl", ROWS[:6]), held_out=held_out)
+
+    def draw(draws: range) -> Iterator[Group]:
+        for place in draws:
+            scores = (1.0, 0.0) if usable[place % 6] else (0.0, 0.0)
+            rollouts = tuple(Rollout(Completion((5,), (-1.0,), "", "stop", 0), score) for score in scores)
+            yield Group(place, mine.prompt(place), (1,), rollouts)
+
+    refill = Refill(prompts=2, max_draws=12, surplus=surplus, max_staleness=9)
+    ledgers: list[dict[str, int]] = []
+    seen: list[str] = []
+    in_epoch_1, cursor, carried = 0, 0, ()
+    while cursor < 12:
+        step = collect(draw, cursor=cursor, version=0, refill=refill, rule=Filter(), carried=carried)
+        cursor, carried = step.cursor, step.carried
+        ledgers.append(step.ledger)
+        seen.extend(group.prompt.id for group in step.generated)
+        in_epoch_1 += all(group.draw < 6 for group in step.trained)
+    assert in_epoch_1 == 2
+    assert all(balanced(row) and row["trained"] == 2 for row in ledgers)
+    total = {name: sum(row[name] for row in ledgers) for name in ("generated", "trained", "all_wrong", "dropped")}
+    assert total["generated"] == total["trained"] + total["all_wrong"] + total["dropped"] + len(carried)
+    assert sorted(seen[:6]) == sorted(seen[6:12]) == sorted(prompt.id for prompt in mine.rows)
