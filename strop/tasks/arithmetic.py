@@ -12,8 +12,11 @@ from __future__ import annotations
 import hashlib
 import random
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from functools import cache
+from itertools import product
 
+from strop.errors import ConfigError
 from strop.types import Completion, Prompt
 
 SIZES = range(2, 10)
@@ -37,12 +40,22 @@ class Arithmetic:
         return as_prompt(problem(rng, rng.choice(SIZES), held_out=False))
 
     def held_out(self, count: int) -> tuple[Prompt, ...]:
-        """`count` different held-out problems, sizes in turn; the same ones whatever the run's seed."""
+        """`count` different held-out sums, sizes in turn until one is used up; the same ones whatever the run's seed.
+
+        Raises:
+            ConfigError: there are fewer.
+        """
         rng = random.Random(HELD_OUT_SEED)
         found: dict[str, Prompt] = {}
+        rounds = 0
         while len(found) < count:
-            text = problem(rng, SIZES[len(found) % len(SIZES)], held_out=True)
-            found.setdefault(text, as_prompt(text))
+            sizes = [size for size in SIZES if has_more(size, rounds)]
+            if not sizes:
+                raise ConfigError(f"eval.prompts: {count} asked for, and {self.name} has {len(found)} held-out sums")
+            for size in sizes[: count - len(found)]:
+                text = another(rng, size, found)
+                found[sum_of(text)] = as_prompt(text)
+            rounds += 1
         return tuple(found.values())
 
     def known(self) -> Sequence[Prompt]:
@@ -74,9 +87,36 @@ def problem(rng: random.Random, size: int, *, held_out: bool, largest: int = 9) 
             return text
 
 
+def another(rng: random.Random, size: int, known: Container[str]) -> str:
+    """A held-out problem of `size` digits whose sum is not `known`."""
+    while True:
+        text = problem(rng, size, held_out=True)
+        if sum_of(text) not in known:
+            return text
+
+
+def sum_of(text: str) -> str:
+    """The sum itself, wherever it stands in the field: "4+7-2"."""
+    return text.strip(".=")
+
+
 def is_held_out(text: str) -> bool:
     """Whether this sum is held out: wherever it stands in the field."""
-    return int.from_bytes(hashlib.sha256(text.strip(".=").encode()).digest()[:4]) % 5 == 0
+    return int.from_bytes(hashlib.sha256(sum_of(text).encode()).digest()[:4]) % 5 == 0
+
+
+def has_more(size: int, used: int) -> bool:
+    """Whether more than `used` sums of this size are held out.
+
+    Of 10 * 20^(size-1) sums about a fifth are: below a tenth there are more for sure, and only beyond they are counted.
+    """
+    return used < 20 ** (size - 1) or used < held_out_sums(size)
+
+
+@cache
+def held_out_sums(size: int) -> int:
+    terms = [sign + digit for sign in "+-" for digit in "0123456789"]
+    return sum(is_held_out("".join(sums)) for sums in product("0123456789", *[terms] * (size - 1)))
 
 
 def as_prompt(text: str) -> Prompt:

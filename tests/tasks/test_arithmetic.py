@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strop.assets.tiny.demonstrations import DONE_TWICE, LEFT_OUT, SHARES, SIZES, WRONG, chain, demonstration
+from strop.errors import ConfigError
 from strop.tasks import arithmetic
-from strop.tasks.arithmetic import FIELD, Arithmetic, is_held_out, problem, solve, terms_of
+from strop.tasks.arithmetic import FIELD, Arithmetic, held_out_sums, is_held_out, problem, solve, sum_of, terms_of
 from strop.types import Completion, Finish
 
 
@@ -31,6 +32,23 @@ def test_held_out_problems_are_the_same_for_every_seed_and_cover_the_sizes_evenl
     assert all(is_held_out(str(prompt.content)) for prompt in held)
     sizes = [prompt.columns["size"] for prompt in held]
     assert all(sizes.count(size) == 8 for size in arithmetic.SIZES)
+
+
+def test_held_out_problems_are_different_sums_and_a_size_that_is_used_up_leaves_its_turns_to_the_others() -> None:
+    held = Arithmetic().held_out(400)
+    assert len({sum_of(str(prompt.content)) for prompt in held}) == 400
+    sizes = [prompt.columns["size"] for prompt in held]
+    assert sizes.count(2) == held_out_sums(2) == 40
+    assert {sizes.count(size) for size in arithmetic.SIZES[1:]} <= {51, 52}
+    assert held[:64] == Arithmetic().held_out(64)
+
+
+def test_more_held_out_problems_than_there_are_is_a_config_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arithmetic, "SIZES", range(2, 4))
+    there = held_out_sums(2) + held_out_sums(3)
+    assert len(Arithmetic().held_out(there)) == there
+    with pytest.raises(ConfigError, match=f"eval.prompts: {there + 1} asked for, and arithmetic has {there} held-out"):
+        Arithmetic().held_out(there + 1)
 
 
 @given(st.integers(0, 10_000))
