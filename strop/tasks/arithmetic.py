@@ -45,7 +45,7 @@ class Arithmetic:
         Raises:
             ConfigError: there are fewer.
         """
-        rng = random.Random(HELD_OUT_SEED)
+        rng, again = random.Random(HELD_OUT_SEED), random.Random(f"{HELD_OUT_SEED}/again")
         found: dict[str, Prompt] = {}
         rounds = 0
         while len(found) < count:
@@ -53,7 +53,7 @@ class Arithmetic:
             if not sizes:
                 raise ConfigError(f"eval.prompts: {count} asked for, and {self.name} has {len(found)} held-out sums")
             for size in sizes[: count - len(found)]:
-                text = another(rng, size, found)
+                text = another(rng, again, size, found)
                 found[sum_of(text)] = as_prompt(text)
             rounds += 1
         return tuple(found.values())
@@ -87,12 +87,13 @@ def problem(rng: random.Random, size: int, *, held_out: bool, largest: int = 9) 
             return text
 
 
-def another(rng: random.Random, size: int, known: Container[str]) -> str:
-    """A held-out problem of `size` digits whose sum is not `known`."""
-    while True:
-        text = problem(rng, size, held_out=True)
-        if sum_of(text) not in known:
-            return text
+def another(rng: random.Random, again: random.Random, size: int, known: Container[str]) -> str:
+    """A held-out problem of `size` digits whose sum is not `known`; one that is, is replaced from the stream `again`,
+    so that the problems after it stay what they are."""
+    text = problem(rng, size, held_out=True)
+    while sum_of(text) in known:
+        text = problem(again, size, held_out=True)
+    return text
 
 
 def sum_of(text: str) -> str:
