@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -57,3 +58,17 @@ def test_a_strop_command_works(words: list[str], capsys: pytest.CaptureFixture[s
     files = [path for path in paths if (ROOT / path).is_file() and path.endswith(".yaml")]
     if command != "eval" and len(files) == len(paths):
         load([ROOT / path for path in files], flags)
+
+
+SMALL = "--train.steps 1 --rollout.prompts 4 --train.updates 1 --eval.prompts 8 --eval.every 0"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", [words for words in STROP if words[0] == "train"], ids=" ".join)
+def test_a_run_of_the_readme_trains_when_made_small_and_its_folder_can_be_evaluated(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = [*SMALL.split(), "--runs", str(tmp_path), "--run", "small"]
+    assert run([*words, *small]) == 0, capsys.readouterr().err
+    assert (tmp_path / "small" / "summary.json").is_file()
+    assert run(["eval", str(tmp_path / "small"), "--eval.completions", "1"]) == 0, capsys.readouterr().err
