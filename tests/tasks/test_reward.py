@@ -33,7 +33,9 @@ def test_the_batch_form_gets_lists_as_trl_gives_them() -> None:
     assert as_reward(score)(PROMPT, COMPLETIONS) == [1.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), None, "0.5", [1.0], 10**400, np.nan, np.ones(1)])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), None, "0.5", [1.0], pytest.param(10**400, id="10**400"), np.nan, np.ones(1)]
+)
 def test_what_is_no_finite_number_is_refused_by_the_name_of_the_function(value: Any) -> None:
     """Report B38."""
 
