@@ -23,8 +23,8 @@ from strop.rollout.engine_hf import HFEngine
 from strop.rollout.filter import Filter
 from strop.rollout.shaping import Overlong
 from strop.run.checkpoint import retain, save
-from strop.run.plots import draw_curves
-from strop.run.store import RunFolder, read_rows, rollout_rows, write_table
+from strop.run.plots import draw_run
+from strop.run.store import RunFolder, rollout_rows, write_table
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
 from strop.types import Group
@@ -184,7 +184,9 @@ class Trainer:
             return result
         self.save()
         self.folder.write_json("summary.json", result)
-        self.draw_curves()
+        if state.step:
+            title = f"{self.config.algorithm} on {self.config.model}, {self.task.name}, seed {self.config.seed}"
+            draw_run(self.folder.path, title=title)
         return result
 
     def collect(self) -> Collected:
@@ -291,11 +293,3 @@ class Trainer:
         if self.state.carried:
             rows = [row for group in self.state.carried for row in rollout_rows(self.state.step, group, "carried")]
             write_table(rows, target / "carried.parquet")
-
-    def draw_curves(self) -> None:
-        """plots/curves.png, from the files of the run alone."""
-        path = self.folder.path
-        if self.state.step:
-            rows = [read_rows(path / f"{name}.jsonl") for name in ("metrics", "ledger", "evaluations")]
-            title = f"{self.config.algorithm} on {self.config.model}, {self.task.name}, seed {self.config.seed}"
-            draw_curves(rows[0], rows[1], rows[2], path / "plots" / "curves.png", title=title)

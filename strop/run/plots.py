@@ -11,6 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
+from strop.run.store import read_rows
+
 Rows = Sequence[Mapping[str, Any]]
 
 BLUE, ORANGE, GREEN, RED, GREY, PURPLE = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#999999", "#CC79A7"
@@ -22,6 +24,14 @@ FATES = {
     "carried_out": (PURPLE, "carried"),
     "errored": ("black", "errored"),
 }
+
+
+def draw_run(folder: Path, *, title: str) -> None:
+    """plots/curves.png of a run folder, from its rows."""
+    metrics, ledger, evaluations = (
+        read_rows(folder / f"{name}.jsonl") for name in ("metrics", "ledger", "evaluations")
+    )
+    draw_curves(metrics, ledger, evaluations, folder / "plots" / "curves.png", title=title)
 
 
 def draw_curves(metrics: Rows, ledger: Rows, evaluations: Rows, target: Path, *, title: str) -> None:
