@@ -77,7 +77,8 @@ def test_code_that_comes_with_a_model_is_neither_run_nor_asked_about(
     }
     tiny_llama().save_pretrained(tmp_path)
     (tmp_path / "code.py").write_text(CODE)
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "unheard_of", "auto_map": names}))
+    small = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**small, "model_type": "unheard_of", "auto_map": names}))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "Tokenizer", "auto_map": names}))
     with pytest.raises(ConfigError, match="needs Python code of its own, which strop never runs") as caught:
         reader(str(tmp_path))
