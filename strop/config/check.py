@@ -136,7 +136,7 @@ def _idle(config: Config) -> Found:
     """Keys that do nothing under the chosen mode, whatever their value."""
     rollout, task, train = config.rollout, config.task, config.train
     if rollout.filter == "none":
-        for key in ("tolerance", "surplus", "max_staleness", "exhaustion", "max_draws"):
+        for key in ("surplus", "max_staleness", "exhaustion", "max_draws"):
             yield (
                 f"rollout.{key}",
                 "has no effect: rollout.filter is none, so every group is trained and none drawn again",

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging
 
+from strop import assets
 from strop.batch.split import MicroBatch
 from strop.errors import ConfigError
-
-EMBEDDED = "strop:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +87,7 @@ def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = F
 
     Raises:
         ConfigError: this machine has no such device; the model cannot be found or read, is no causal language model,
-            or would need code that comes with it.
+            lacks weights, or would need code that comes with it.
     """
     target = torch.device(pick_device(device))
     path = locate(name)
@@ -98,9 +96,17 @@ def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = F
         config = AutoConfig.from_pretrained(path, trust_remote_code=False)
         for key in [key for key in vars(config) if "drop" in key and isinstance(getattr(config, key), float)]:
             setattr(config, key, 0.0)
-        module: PreTrainedModel = AutoModelForCausalLM.from_pretrained(
-            path, config=config, dtype=getattr(torch, dtype), use_safetensors=True, trust_remote_code=False
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            path,
+            config=config,
+            dtype=getattr(torch, dtype),
+            use_safetensors=True,
+            trust_remote_code=False,
+            output_loading_info=True,
         )
+    module, info = cast("tuple[PreTrainedModel, dict[str, list[str]]]", loaded)
+    if missing := sorted(info["missing_keys"]):
+        raise ConfigError(f"model: {name!r} lacks {len(missing)} weights, {missing[0]} among them; it is not whole")
     module.to(target)  # type: ignore[arg-type]
     if gradient_checkpointing:
         checkpoint_activations(module)
@@ -157,12 +163,11 @@ def quiet() -> Iterator[None]:
 
 def locate(name: str) -> str:
     """The folder of a model, or its hub id; a name that can only be a folder and is none is refused."""
-    if name.startswith(EMBEDDED):
-        folder = resources.files("strop.assets") / name.removeprefix(EMBEDDED)
-        if not (Path(str(folder)) / "config.json").is_file():
-            known = ", ".join(embedded())
+    if name.startswith(assets.PREFIX):
+        if name not in assets.names():
+            known = ", ".join(assets.names())
             raise ConfigError(f"model: there is no embedded policy {name!r}; strop has {known}")
-        return str(folder)
+        return str(assets.folder(name))
     path = Path(name).expanduser()
     if path.is_dir():
         if not (path / "config.json").is_file():
@@ -171,12 +176,6 @@ def locate(name: str) -> str:
     if name.startswith(("/", ".", "~")) or name.count("/") > 1:
         raise ConfigError(f"model: there is no folder {name}; name a Hugging Face model folder, a hub id or strop:tiny")
     return name
-
-
-def embedded() -> list[str]:
-    """The names of the embedded policies."""
-    root = Path(str(resources.files("strop.assets")))
-    return sorted(EMBEDDED + path.parent.name for path in root.glob("*/config.json"))
 
 
 def pick_device(device: str) -> str:

@@ -121,7 +121,7 @@ class Learner:
         logp_N: Tensor | None = None
         with torch.no_grad():
             for done, micro in enumerate(scored.parts):
-                logp_n, _ = policy.score(micro)
+                logp_n, _ = policy.score(micro, with_entropy=False)
                 logp_N = logp_n.new_empty(scored.batch.tokens) if logp_N is None else logp_N
                 logp_N[micro.index_n.to(logp_n.device)] = logp_n
                 tick(phase, done + 1, len(scored.parts))

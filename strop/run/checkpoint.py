@@ -65,11 +65,6 @@ def retain(folder: Path, keep: int) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
 
 
-def newest(folder: Path) -> Path | None:
-    """The newest checkpoint in a checkpoints/ folder."""
-    return max(folder.glob("step-*"), default=None)
-
-
 def seal(folder: Path, step: int) -> None:
     """Sync every file and write MANIFEST.json, the last one."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())

@@ -134,7 +134,6 @@ def test_the_embedded_models_are_found() -> None:
     [
         ({"rollout__max_staleness": 2}, "rollout.max_staleness"),
         ({"rollout__surplus": "carry"}, "rollout.surplus"),
-        ({"rollout__filter": "none", "rollout__tolerance": 0.1}, "rollout.tolerance"),
         ({"rollout__filter": "none", "rollout__surplus": "carry"}, "rollout.surplus"),
         ({"rollout__filter": "none", "rollout__exhaustion": "short"}, "rollout.exhaustion"),
         ({"rollout__overlong__penalty": 0.5}, "rollout.overlong.penalty"),

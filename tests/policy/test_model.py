@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from huggingface_hub.utils import are_progress_bars_disabled
+from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
 from strop.algorithms import algorithm
@@ -140,7 +141,7 @@ def test_a_download_shows_its_progress_and_a_folder_none(
 
     def watched(*_: Any, **__: Any) -> Any:
         seen.append(are_progress_bars_disabled())
-        return tiny_llama()
+        return tiny_llama(), {"missing_keys": []}
 
     monkeypatch.setattr(model.AutoConfig, "from_pretrained", lambda *_, **__: tiny_llama().config)
     monkeypatch.setattr(model.AutoModelForCausalLM, "from_pretrained", watched)
@@ -206,3 +207,12 @@ def test_a_token_that_the_model_rules_out_adds_no_entropy_and_no_nan() -> None:
     entropy_n.sum().backward()
     assert bool(entropy_n.isfinite().all())
     assert all(bool(p.grad.isfinite().all()) for p in module.parameters() if p.grad is not None)
+
+
+def test_a_model_that_lacks_weights_is_refused_and_never_filled_in_at_random(tmp_path: Path) -> None:
+    write(tiny_llama(dtype=torch.float32), make_tokenizer(), tmp_path)
+    weights = load_file(tmp_path / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ConfigError, match=r"lacks 1 weights, model\.layers\.1\.mlp\.up_proj\.weight among them"):
+        load(str(tmp_path), dtype="float32", device="cpu")

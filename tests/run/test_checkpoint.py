@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from strop.assets.tiny.make import make_tokenizer
 from strop.errors import DoesNotFit
 from strop.policy.model import write
-from strop.run.checkpoint import newest, retain, save
+from strop.run.checkpoint import retain, save
 from tests.learner import tiny_llama
 
 MOMENTS = {"0.exp_avg": torch.ones(3)}
@@ -54,4 +54,3 @@ def test_only_the_newest_are_kept(tmp_path: Path) -> None:
         save(tmp_path, step, write_parts=lambda folder: None, optimizer=MOMENTS, state={})
     retain(tmp_path, 2)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000004", "step-000010"]
-    assert newest(tmp_path) == tmp_path / "step-000010"

@@ -48,7 +48,7 @@ def test_the_readmes_own_loop_and_run(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_readmes_reward_and_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     score = execute(blocks("README.md")[0], {})["score"]
-    assert score("2+2=", " it is 4\n", answer="4", other=1) == 1.0
+    assert score("2+2=", " it is 4\n", answer="4") == 1.0
     [text] = blocks("README.md", "yaml")
     (tmp_path / "my_reward.py").write_text(blocks("README.md")[0])
     (tmp_path / "train.jsonl").write_text('{"prompt": "2+2=", "answer": "4"}\n')
