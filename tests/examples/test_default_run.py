@@ -14,13 +14,14 @@ from strop.run.store import read_rows
 
 @pytest.mark.slow
 @pytest.mark.timeout(540)
-def test_the_default_run_sharpens_the_policy_with_all_four_blades(tmp_path: Path) -> None:
-    run = strop.train({"runs": str(tmp_path), "run": "default"})
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_default_run_sharpens_the_policy_with_all_four_blades(seed: int, tmp_path: Path) -> None:
+    run = strop.train({"runs": str(tmp_path), "run": "default", "seed": seed})
     before, after = run.summary["accuracy_before"], run.summary["accuracy_after"]
     assert 0.20 <= before["avg"] <= 0.45
     assert before["greedy"] <= 0.60
     assert all(mean < 0.70 for mean, _ in before["by"]["style"].values())
-    assert after["avg"] >= 0.85
+    assert after["avg"] >= 0.90
     assert run.summary["verdict"] == "improved"
 
     metrics, ledger = (read_rows(run.folder / f"{name}.jsonl") for name in ("metrics", "ledger"))
