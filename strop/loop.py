@@ -97,6 +97,8 @@ def run_training(
             trainer.whole(config.train.steps, on_step, on_rollouts)
         except Exception as error:
             trainer.close(seconds=time.perf_counter() - began, stopped=str(error) or type(error).__name__)
+            if trainer.state.step:
+                watch.warned(f"an error ends the run; {trainer.state.step} steps are saved in {trainer.folder.path}")
             raise
         result = trainer.close(seconds=time.perf_counter() - began)
         if trainer.state.before is None:

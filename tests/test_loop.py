@@ -143,7 +143,6 @@ def test_every_value_of_the_configuration_has_a_source(a_run: Any) -> None:
     assert provenance["rollout.prompts"] == "python"
     assert provenance["rollout.temperature"] == "default"
     assert "strop:tiny" in provenance["task.kind"]
-    assert strop.train  # the folder's own config can be loaded again
     again = load([run.folder])
     assert again.rollout.prompts == 4
 
@@ -224,7 +223,7 @@ def test_carried_groups_are_trained_first_in_the_next_step_under_a_sampler_ancho
 
 
 def test_an_error_leaves_what_was_learned_before_it(tmp_path: Path) -> None:
-    calls = {"left": 60}
+    calls, warnings = {"left": 60}, list[str]()
 
     def tires(prompt: str, completion: str, **columns: Any) -> float:
         calls["left"] -= 1
@@ -232,8 +231,11 @@ def test_an_error_leaves_what_was_learned_before_it(tmp_path: Path) -> None:
             raise RuntimeError("no more")
         return float(len(completion) % 2)
 
+    listener = Watcher()
+    listener.warned = warnings.append  # type: ignore[method-assign]
     with pytest.raises(RewardError, match="no more"):
-        strop.train(small(tmp_path, save={"every": 0}), reward=tires)
+        run_training(load(mapping=small(tmp_path, save={"every": 0})), listener, reward=tires)
+    assert any("steps are saved in" in text for text in warnings)
     folder = tmp_path / "r"
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["steps"] == len(read_rows(folder / "metrics.jsonl")) > 0
