@@ -44,6 +44,8 @@ for step in range(60):
     ids, mask = sample()
     right = score(ids, mask)
     keep = strop.has_signal(right, group)
+    if step % 10 == 9:
+        print(f"step {step + 1:3d}   accuracy {right.mean():.2f}   groups with signal {int(keep.sum()) // COMPLETIONS}")
     if not keep.any():
         continue
     reward = right + strop.soft_overlong(mask.sum(-1).double(), max_tokens=LENGTH, buffer=2, penalty=0.2)
@@ -65,5 +67,3 @@ for step in range(60):
             )
             out.value.backward()
         optimizer.step()
-    if step % 10 == 9:
-        print(f"step {step + 1:3d}   accuracy {right.mean():.2f}   groups with signal {int(keep.sum()) // COMPLETIONS}")
