@@ -136,7 +136,7 @@ def evaluate(
 
 def evaluate_model(config: Config, watch: Watcher) -> Evaluation:
     """Accuracy of `config.model`, which may be a checkpoint's folder, on the held-out prompts of the task."""
-    task = find_task(config.task, model=config.model, seed=config.seed, reward=None)
+    task = find_task(config.task, seed=config.seed, reward=None)
     for warning in config.warnings:
         watch.warned(warning)
     tokenizer = load_tokenizer(config.model)

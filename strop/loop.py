@@ -15,7 +15,7 @@ from strop.evaluate import Evaluation, encoder, held_out_accuracy
 from strop.policy.model import describe, load_tokenizer, write
 from strop.policy.step import Learner
 from strop.prepare import check_prompts, make_folder, make_learner
-from strop.record import Totals, credit, facts, step_record, summary
+from strop.record import State, credit, facts, step_record, summary
 from strop.rollout.collect import Collected, Refill, collect
 from strop.rollout.encode import Encoder
 from strop.rollout.engine import Request, Sampling
@@ -88,7 +88,7 @@ def run_training(
     to return yet); an error is raised once the folder is complete.
     """
     began = time.perf_counter()
-    task = find_task(config.task, model=config.model, seed=config.seed, reward=reward)
+    task = find_task(config.task, seed=config.seed, reward=reward)
     for warning in config.warnings:
         watch.warned(warning)
     with Stopper() as stopper:
@@ -118,18 +118,6 @@ def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper, *, rew
     watch.started(folder.path, facts(config, task, describe(module)))
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
     return Trainer(config, task, encode, engine, learner, folder, watch, stopper)
-
-
-@dataclass(slots=True)
-class State:
-    """The numbers of a run that move. `cursor` is the next draw; `carried` are groups held for the next step."""
-
-    step: int = 0
-    cursor: int = 0
-    carried: tuple[Group, ...] = ()
-    totals: Totals = field(default_factory=Totals)
-    before: Evaluation | None = None
-    after: Evaluation | None = None
 
 
 @dataclass(slots=True)
@@ -241,12 +229,13 @@ class Trainer:
         metrics = self.learner.train(batches, self.watch.progress)
         state = self.state
         state.step, state.cursor, state.carried = state.step + 1, collected.cursor, collected.carried
+        state.update = self.learner.optimizer.updates
         state.totals.add(collected)
         self.engine.load(state.step)
         self.folder.append("ledger.jsonl", {"step": state.step, **collected.ledger})
         self.folder.write_rollouts(state.step, collected.fates, credits)
         seconds = {"time/sample": sampled_s, "time/train": time.perf_counter() - began}
-        counts = {"step": state.step, "update": self.learner.optimizer.updates}
+        counts = {"step": state.step, "update": state.update}
         solved = self.config.task.solved
         return counts | step_record(collected, metrics, seconds, credits=credits, solved=solved)
 
@@ -275,16 +264,20 @@ class Trainer:
         return result, values | {"eval/greedy": result.greedy.value}
 
     def save(self) -> None:
-        """Write a checkpoint of this step, and let old ones go."""
+        """Write a checkpoint of this step, and let old ones go.
+
+        `updates_beyond_step` is above 0 only where an error came between the updates of the next step.
+        """
         folder, state = self.folder.path / "checkpoints", self.state
-        counters = {"update": self.learner.optimizer.updates, "cursor": state.cursor, "seed": self.config.seed}
+        updates = self.learner.optimizer.updates
+        counters = {"update": updates, "updates_beyond_step": updates - state.update, "cursor": state.cursor}
         self.watch.progress("save", 0, 1)
         save(
             folder,
             state.step,
             write_parts=self.write_parts,
             optimizer=self.learner.optimizer.tensors(),
-            state=counters | {"ledger": state.totals.record()},
+            state=counters | {"seed": self.config.seed, "ledger": state.totals.record()},
         )
         retain(folder, self.config.save.keep)
         self.watch.progress("save", 1, 1)

@@ -38,6 +38,19 @@ class Totals:
         return {name: self.groups[name] for name in COUNTED} | {"carried": self.carried}
 
 
+@dataclass(slots=True)
+class State:
+    """The numbers of a run that move. `cursor` is the next draw; `carried` are groups held for the next step."""
+
+    step: int = 0
+    update: int = 0
+    cursor: int = 0
+    carried: tuple[Group, ...] = ()
+    totals: Totals = field(default_factory=Totals)
+    before: Evaluation | None = None
+    after: Evaluation | None = None
+
+
 def step_record(
     collected: Collected,
     metrics: Metrics,

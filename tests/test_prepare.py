@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import strop
 from strop.assets.tiny.make import make_tokenizer
 from strop.config.load import load
-from strop.errors import DataError
+from strop.errors import DataError, NumericsError
+from strop.policy.step import Learner
 from strop.prepare import check_prompts, make_folder, make_learner
 from strop.rollout.encode import Encoder
 from strop.tasks.jsonl import read_task
@@ -43,3 +46,21 @@ def test_the_folder_says_where_a_reward_from_python_came_from(tmp_path: Path) ->
         "provenance.json",
         "environment.json",
     }
+
+
+def test_an_error_between_updates_is_told_by_the_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three updates in: one step of two, and one of the next, whose weights the checkpoint of step 1 holds."""
+    whole_update, done = Learner.update, []
+
+    def fails_at_the_fourth(self: Learner, *args: Any) -> Any:
+        done.append(1)
+        if len(done) == 4:
+            raise NumericsError("the loss is nan")
+        return whole_update(self, *args)
+
+    monkeypatch.setattr(Learner, "update", fails_at_the_fourth)
+    small = {"rollout": {"prompts": 4}, "train": {"steps": 3, "updates": 2}, "eval": {"prompts": 4, "completions": 1}}
+    with pytest.raises(NumericsError):
+        strop.train({**small, "runs": str(tmp_path), "run": "r"})
+    state = json.loads((tmp_path / "r" / "checkpoints" / "step-000001" / "state.json").read_text())
+    assert (state["step"], state["update"], state["updates_beyond_step"]) == (1, 3, 1)

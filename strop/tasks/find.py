@@ -13,9 +13,6 @@ from strop.tasks.reward import Reward, as_reward, find_reward
 from strop.tasks.task import Task
 from strop.types import Completion, Prompt
 
-DEFAULT_TASKS: dict[str, str] = {"strop:tiny": "arithmetic"}
-"""The task that an embedded model was made for."""
-
 
 class Rescored:
     """A task whose own verifier is replaced by a reward; so is what maj@k votes on, if the reward says it."""
@@ -32,23 +29,19 @@ class Rescored:
         return self.task.answer(prompt, completion) if self.reward.voted is None else self.reward.answer(completion)
 
 
-def find_task(settings: Any, *, model: str, seed: int, reward: Callable[..., Any] | None) -> Task:
-    """The task of the `task` section; `reward`, if given, scores in place of the one it names.
+def find_task(settings: Any, *, seed: int, reward: Callable[..., Any] | None) -> Task:
+    """The task of a checked `task` section; `reward`, if given, scores in place of the one it names.
 
     Raises:
-        ConfigError: the model names no task and the configuration neither, a jsonl task has no reward, or a reward
-            has a parameter that a row does not fill.
+        ConfigError: a jsonl task has no reward, or a reward has a parameter that a row does not fill.
         DataError: its file cannot be used.
     """
-    kind = DEFAULT_TASKS.get(model, "") if settings.kind == "default" else settings.kind
-    if not kind:
-        raise ConfigError(f"task.kind: model {model!r} names no task of its own; set task: {{kind: jsonl, file: ...}}")
     scorer = None
     if reward is not None:
         scorer = as_reward(reward)
     elif settings.reward:
         scorer = find_reward(settings.reward)
-    if kind == "arithmetic":
+    if settings.kind == "arithmetic":
         return arithmetic(seed, scorer)
     if scorer is None:
         raise ConfigError("task.reward: a jsonl task needs one; write task.reward: file.py:function")

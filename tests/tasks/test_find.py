@@ -22,8 +22,8 @@ def score(prompt, completion, answer):
 NINE = Completion((5,), (-1.0,), "#9", "stop", 0)
 
 
-def find(model: str = "strop:tiny", handed_over: Any = None, **settings: Any) -> Task:
-    return find_task(Settings(**settings), model=model, seed=0, reward=handed_over)
+def find(handed_over: Any = None, **settings: Any) -> Task:
+    return find_task(Settings(**settings), seed=0, reward=handed_over)
 
 
 def reward_file(tmp_path: Path, text: str = HALF) -> str:
@@ -37,16 +37,8 @@ def data_file(tmp_path: Path, **columns: Any) -> str:
     return str(tmp_path / "d.jsonl")
 
 
-def test_the_embedded_model_names_its_task_and_another_must_be_given_one() -> None:
-    assert isinstance(find(), Arithmetic)
-    assert isinstance(find("gpt2", kind="arithmetic"), Arithmetic)
-    with pytest.raises(ConfigError, match="task.kind: model 'gpt2' names no task of its own"):
-        find("gpt2")
-
-
-@pytest.mark.parametrize("kind", ["default", "arithmetic"])
-def test_a_reward_that_is_named_scores_in_place_of_the_tasks_own(tmp_path: Path, kind: str) -> None:
-    task = find(kind=kind, reward=reward_file(tmp_path))
+def test_a_reward_that_is_named_scores_in_place_of_the_tasks_own(tmp_path: Path) -> None:
+    task = find(kind="arithmetic", reward=reward_file(tmp_path))
     prompt = task.prompt(0)
     assert task.score(prompt, [NINE, NINE]) == [0.5, 0.5]
     assert task.description == f"{Arithmetic.description}, scored by {tmp_path}/mine.py:score"
@@ -60,7 +52,7 @@ def test_a_reward_that_is_handed_over_scores_in_place_of_the_one_that_is_named(t
         return 0.25
 
     for settings in ({"kind": "arithmetic"}, {"kind": "jsonl", "file": data_file(tmp_path, answer="4")}):
-        task = find("gpt2", quarter, reward=reward_file(tmp_path), **settings)
+        task = find(quarter, reward=reward_file(tmp_path), **settings)
         assert task.score(task.prompt(0), [NINE]) == [0.25]
 
 
