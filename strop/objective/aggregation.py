@@ -5,14 +5,15 @@
     sequence   1 / (S L_i)         L_i the live tokens of the completion   sums to 1
     constant   1 / (S length)      length a number fixed beforehand        sums to (mean length) / length
 
-P, S and T count what has at least one live token. After this the loss is a plain sum, and there is no other divisor:
-however the batch is then split, packed, shuffled or dealt to ranks, the sum of the parts' gradients is the batch's.
+P, S and T count what has at least one live token, in the whole optimizer batch: ranks that hold a share of it each add
+up their `Counts` first. After this the loss is a plain sum, and there is no other divisor: however the batch is then
+split, packed, shuffled or dealt to ranks, the sum of the parts' gradients is the batch's.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import torch
 from torch import Tensor
@@ -22,6 +23,22 @@ from strop.objective.segments import compact, segment_count, segment_sum
 from strop.objective.streams import widest
 
 
+class Counts(NamedTuple):
+    """What a mean divides by, over a whole optimizer batch: live tokens of each prompt [P], and live sequences [].
+
+    Both are sums, so the counts of a batch are the sums of those of its parts.
+    """
+
+    tokens_P: Tensor
+    sequences: Tensor
+
+
+def count(seq_N: Tensor, prompt_S: Tensor, prompts: int) -> Counts:
+    """The counts of these tokens; `prompt_S` are indices 0..prompts-1.    [N], [S] -> [P], []"""
+    length_S = _lengths(seq_N, prompt_S)
+    return Counts(segment_sum(length_S, prompt_S, prompts), (length_S > 0).sum().to(length_S.dtype))
+
+
 @dataclass(frozen=True, slots=True)
 class TokenMean:
     """Weight of each token so that every token of the batch counts equally.    w = 1 / T    -> [N], sums to 1"""
@@ -29,8 +46,8 @@ class TokenMean:
     kind: ClassVar[str] = "token"
     reads: ClassVar[frozenset[str]] = frozenset()
 
-    def __call__(self, seq_N: Tensor, prompt_S: Tensor) -> Tensor:
-        return torch.ones_like(seq_N, dtype=widest(seq_N.device)) / max(seq_N.numel(), 1)
+    def __call__(self, seq_N: Tensor, prompt_S: Tensor, counts: Counts) -> Tensor:
+        return torch.ones_like(seq_N, dtype=widest(seq_N.device)) / counts.tokens_P.sum()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +60,8 @@ class PromptMean:
     kind: ClassVar[str] = "prompt"
     reads: ClassVar[frozenset[str]] = frozenset()
 
-    def __call__(self, seq_N: Tensor, prompt_S: Tensor) -> Tensor:
-        prompt_S, prompts = compact(prompt_S)
-        tokens_P = segment_sum(_lengths(seq_N, prompt_S), prompt_S, prompts)
-        return 1 / ((tokens_P > 0).sum() * tokens_P[prompt_S[seq_N]])
+    def __call__(self, seq_N: Tensor, prompt_S: Tensor, counts: Counts) -> Tensor:
+        return 1 / ((counts.tokens_P > 0).sum() * counts.tokens_P[prompt_S[seq_N]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +74,8 @@ class SequenceMean:
     kind: ClassVar[str] = "sequence"
     reads: ClassVar[frozenset[str]] = frozenset()
 
-    def __call__(self, seq_N: Tensor, prompt_S: Tensor) -> Tensor:
-        length_S = _lengths(seq_N, prompt_S)
-        return 1 / ((length_S > 0).sum() * length_S[seq_N])
+    def __call__(self, seq_N: Tensor, prompt_S: Tensor, counts: Counts) -> Tensor:
+        return 1 / (counts.sequences * _lengths(seq_N, prompt_S)[seq_N])
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +94,10 @@ class Constant:
         if self.length < 0:
             raise ConfigError(f"aggregation constant: length is {self.length}; use a number of tokens, 1 or more")
 
-    def __call__(self, seq_N: Tensor, prompt_S: Tensor) -> Tensor:
+    def __call__(self, seq_N: Tensor, prompt_S: Tensor, counts: Counts) -> Tensor:
         if self.length == 0:
             raise ConfigError("aggregation constant needs a length in tokens: give length=, usually the token budget")
-        sequences = (_lengths(seq_N, prompt_S) > 0).sum()
-        return torch.ones_like(seq_N, dtype=widest(seq_N.device)) / (sequences * self.length)
+        return torch.ones_like(seq_N, dtype=widest(seq_N.device)) / (counts.sequences * self.length)
 
 
 def _lengths(seq_N: Tensor, prompt_S: Tensor) -> Tensor:
@@ -93,6 +106,19 @@ def _lengths(seq_N: Tensor, prompt_S: Tensor) -> Tensor:
 
 
 Aggregation = TokenMean | PromptMean | SequenceMean | Constant
+
+
+def weigh(mean: Aggregation, seq_N: Tensor, prompt_S: Tensor, counts: Counts | None = None) -> Tensor:
+    """The weight of each token.    [N], [S] -> [N]
+
+    Without `counts` the tokens are the whole optimizer batch, and `prompt_S` are any integers. With them the tokens are
+    a share of it: `counts` are those of the whole batch, and `prompt_S` are indices into counts.tokens_P.
+    """
+    if counts is None:
+        prompt_S, prompts = compact(prompt_S)
+        counts = count(seq_N, prompt_S, prompts)
+    return mean(seq_N, prompt_S, counts)
+
 
 AGGREGATIONS: dict[str, type[Aggregation]] = {
     choice.kind: choice for choice in (TokenMean, PromptMean, SequenceMean, Constant)

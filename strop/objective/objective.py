@@ -12,7 +12,7 @@ from torch import Tensor
 from strop.errors import ConfigError
 from strop.metrics import High, Low, Mean, Metric, Sum
 from strop.objective.advantage import Advantage
-from strop.objective.aggregation import Aggregation
+from strop.objective.aggregation import Aggregation, Counts, weigh
 from strop.objective.ratio import Anchor, Ratio
 from strop.objective.regularizer import Penalty, Regularizer
 from strop.objective.streams import Streams, widened, widest
@@ -44,10 +44,13 @@ class Algorithm:
         """Whose log-probs the ratio is taken against: the policy's own `old` ones, or the `sampler`'s."""
         return self.ratio.anchor
 
-    def weights(self, seq_N: Tensor, prompt_S: Tensor) -> Tensor:
-        """Weight of each token of an optimizer batch, from its final mask and group ids.    [N], [S] -> [N]"""
+    def weights(self, seq_N: Tensor, prompt_S: Tensor, counts: Counts | None = None) -> Tensor:
+        """Weight of each token of an optimizer batch, from its final mask and group ids.    [N], [S] -> [N]
+
+        With `counts` the tokens are a share of the batch, counts are those of all of it (aggregation.weigh).
+        """
         try:
-            return self.aggregation(seq_N, prompt_S)
+            return weigh(self.aggregation, seq_N, prompt_S, counts)
         except ConfigError as error:
             raise ConfigError(f"{self.name}: {error}") from None
 

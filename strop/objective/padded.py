@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from strop.objective.advantage import Advantage
-from strop.objective.aggregation import Aggregation, Constant
+from strop.objective.aggregation import Aggregation, Constant, weigh
 from strop.objective.choices import choose
 from strop.objective.objective import Algorithm, Loss, objective
 from strop.objective.streams import Streams
@@ -52,7 +52,7 @@ def token_weights(
     if isinstance(mean, Constant) and length is not None:
         mean = Constant(length)
     keep, row_N = _live(mask)
-    weight_N = mean(row_N, _groups(group, keep))
+    weight_N = weigh(mean, row_N, _groups(group, keep))
     return torch.zeros(keep.shape, dtype=weight_N.dtype, device=keep.device).masked_scatter(keep, weight_N)
 
 
