@@ -65,7 +65,7 @@ def test_there_are_few_keys() -> None:
 
 
 def files() -> list[Path]:
-    ignored = {".git", ".venv", "runs", "build", "dist"}
+    ignored = {".git", ".venv", ".venv-trl", ".venv-verl", "runs", "build", "dist"}
     found = [path for path in ROOT.rglob("*") if path.is_file()]
     return [path for path in found if not ignored & set(path.relative_to(ROOT).parts)]
 
