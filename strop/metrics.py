@@ -8,9 +8,9 @@ Low(total), High(total) .mean = total                 extremes, merged by min an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,20 @@ def merge(parts: Iterable[Metrics]) -> dict[str, Metric]:
         for name, metric in part.items():
             whole[name] = _add(whole[name], metric) if name in whole else metric
     return whole
+
+
+def packed(metrics: Metrics) -> dict[str, list[str | float]]:
+    """Metrics as plain JSON values: name -> [kind, total, weight]."""
+    return {name: [type(metric).__name__, metric.total, metric.weight] for name, metric in metrics.items()}
+
+
+def unpacked(values: Mapping[str, Sequence[Any]]) -> dict[str, Metric]:
+    """The metrics that `packed` made plain."""
+    kinds = {"Sum": Sum, "Low": Low, "High": High}
+    return {
+        name: Mean(total, weight) if kind == "Mean" else kinds[kind](total)
+        for name, (kind, total, weight) in values.items()
+    }
 
 
 def _add(left: Metric, right: Metric) -> Metric:

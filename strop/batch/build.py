@@ -9,19 +9,20 @@ group ids, before anything is split, packed, shuffled or dealt.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
+from strop.objective.aggregation import Counts, count
 from strop.objective.objective import Algorithm
 from strop.types import Group, Rollout
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one optimizer step trains on.
+    """What one optimizer step trains on, or one rank's share of it.
 
     ids_S is ragged: the prompt and completion of each sequence. live_S marks the sequences that train: a masked one
     (a truncated completion under `mask_truncated`) left before anything was counted. The flat _N columns hold, for
@@ -42,23 +43,54 @@ class Batch:
         return self.seq_N.numel()
 
 
-def build(groups: Sequence[Group], row: Algorithm, *, updates: int = 1, mask_truncated: bool = False) -> list[Batch]:
+def itself(value: Tensor) -> Tensor:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Which sequences of every batch are here: those that are dealt to `rank` of `ranks`; `total` sums over ranks."""
+
+    rank: int = 0
+    ranks: int = 1
+    total: Callable[[Tensor], Tensor] = itself
+
+
+WHOLE = Share()
+"""The whole batch: one process."""
+
+
+def build(
+    groups: Sequence[Group],
+    row: Algorithm,
+    *,
+    updates: int = 1,
+    mask_truncated: bool = False,
+    share: Share = WHOLE,
+) -> list[Batch]:
     """The `updates` optimizer batches of a step: whole groups, dealt in order, as even as whole groups allow.
 
     Advantages are taken over all groups of the step (a row may standardize over the batch); weights, and with them the
-    counts of prompts, sequences and tokens, over each optimizer batch.
+    counts of prompts, sequences and tokens, over each optimizer batch. Every rank is given all groups and keeps its
+    `share` of the sequences of each batch: a group may straddle ranks, and a rank may be left without any. The counts
+    of the shares are summed over ranks before a weight is made of them.
     """
-    rewards = torch.tensor([r.reward for group in groups for r in group.rollouts], dtype=torch.float64)
-    owner_S = torch.tensor([i for i, group in enumerate(groups) for _ in group.rollouts], dtype=torch.int64)
-    advantage_S = row.advantage(rewards, owner_S)
+    advantage_S = advantages(groups, row)
     first = 0
     batches: list[Batch] = []
-    for share in deal(len(groups), updates):
-        mine = [groups[i] for i in share]
+    for update in deal(len(groups), updates):
+        mine = [groups[i] for i in update]
         rows = sum(len(group.rollouts) for group in mine)
-        batches.append(_batch(mine, row, advantage_S[first : first + rows], mask_truncated))
+        batches.append(_batch(mine, row, advantage_S[first : first + rows], mask_truncated, share))
         first += rows
     return batches
+
+
+def advantages(groups: Sequence[Group], row: Algorithm) -> Tensor:
+    """Credit of every completion of a step, group by group.    -> [S], float64"""
+    rewards = torch.tensor([r.reward for group in groups for r in group.rollouts], dtype=torch.float64)
+    owner_S = torch.tensor([i for i, group in enumerate(groups) for _ in group.rollouts], dtype=torch.int64)
+    return row.advantage(rewards, owner_S)
 
 
 def deal(groups: int, updates: int) -> list[range]:
@@ -68,21 +100,41 @@ def deal(groups: int, updates: int) -> list[range]:
     return [range(low, high) for low, high in zip(edges[:-1], edges[1:], strict=True)]
 
 
-def _batch(groups: Sequence[Group], row: Algorithm, advantage_S: Tensor, mask_truncated: bool) -> Batch:
-    rows: list[tuple[int, Group, Rollout]] = [(i, g, rollout) for i, g in enumerate(groups) for rollout in g.rollouts]
+def dealt(tokens_S: Sequence[int], ranks: int) -> list[list[int]]:
+    """The sequences of each rank, in their order: longest first, each to the rank that has the fewest tokens yet."""
+    shares: list[list[int]] = [[] for _ in range(ranks)]
+    load = [0] * ranks
+    for s in sorted(range(len(tokens_S)), key=lambda s: (-tokens_S[s], s)):
+        rank = load.index(min(load))
+        shares[rank].append(s)
+        load[rank] += tokens_S[s]
+    return [sorted(share) for share in shares]
+
+
+def _batch(groups: Sequence[Group], row: Algorithm, advantage_S: Tensor, mask_truncated: bool, share: Share) -> Batch:
+    every: list[tuple[int, Group, Rollout]] = [(i, g, rollout) for i, g in enumerate(groups) for rollout in g.rollouts]
+    alive = [not (mask_truncated and rollout.completion.truncated) for _, _, rollout in every]
+    costs = [(len(g.prompt_ids) + r.completion.tokens) * lives for (_, g, r), lives in zip(every, alive, strict=True)]
+    mine = dealt(costs, share.ranks)[share.rank]
+    rows = [every[s] for s in mine]
     group_S = torch.tensor([i for i, _, _ in rows], dtype=torch.int64)
-    alive = [not (mask_truncated and rollout.completion.truncated) for _, _, rollout in rows]
-    live_S = torch.tensor(alive, dtype=torch.bool)
+    live_S = torch.tensor([alive[s] for s in mine], dtype=torch.bool)
     tokens_S = torch.tensor([r.completion.tokens for _, _, r in rows], dtype=torch.int64) * live_S
     seq_N = torch.repeat_interleave(torch.arange(len(rows)), tokens_S)
-    live = [rollout.completion for (_, _, rollout), lives in zip(rows, alive, strict=True) if lives]
+    live = [every[s][2].completion for s in mine if alive[s]]
     return Batch(
         ids_S=tuple(torch.tensor([*g.prompt_ids, *r.completion.ids], dtype=torch.int64) for _, g, r in rows),
         prompt_tokens_S=torch.tensor([len(g.prompt_ids) for _, g, _ in rows], dtype=torch.int64),
         group_S=group_S,
         live_S=live_S,
-        advantage_S=advantage_S,
+        advantage_S=advantage_S[torch.tensor(mine, dtype=torch.int64)],
         seq_N=seq_N,
-        weight_N=row.weights(seq_N, group_S),
+        weight_N=row.weights(seq_N, group_S, summed(count(seq_N, group_S, len(groups)), share)),
         sampler_logp_N=torch.tensor([x for c in live for x in c.sampler_logp], dtype=torch.float32),
     )
+
+
+def summed(counts: Counts, share: Share) -> Counts:
+    """The counts of a whole batch from those of one rank's share of it."""
+    total = share.total(torch.cat([counts.tokens_P, counts.sequences[None]]))
+    return Counts(total[:-1], total[-1])

@@ -43,6 +43,15 @@ class MicroBatch:
         return int(self.tokens_B.sum())
 
 
+def idle() -> MicroBatch:
+    """A micro-batch without a live token: its loss is 0 and so is its gradient.
+
+    A rank that has run out of micro-batches runs these while others still work: every rank makes the same collectives.
+    """
+    none = torch.zeros(0, dtype=torch.int64)
+    return MicroBatch(torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, dtype=torch.int64), none, none, none)
+
+
 def split(batch: Batch, *, tokens: int) -> list[MicroBatch]:
     """Micro-batches of at most `tokens` padded tokens each (one longer sequence stands alone), padded at most 10%.
 

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
+from strop.policy.mesh import whole
+
 
 @dataclass(frozen=True, slots=True)
 class AdamW:
@@ -34,8 +36,10 @@ class Optimizer:
     micro-batches in the masters too: a thousand bf16 gradients of 0.001, summed in bf16, make 0.5.
     """
 
-    def __init__(self, parameters: Iterable[Parameter], settings: AdamW) -> None:
+    def __init__(self, parameters: Iterable[Parameter], settings: AdamW, *, wide: bool = False) -> None:
+        """`wide`: the parameters are themselves the masters of a model that computes in a narrower dtype (FSDP2)."""
         self.settings = settings
+        self.wide = wide
         self.updates = 0
         self.parameters = [parameter for parameter in parameters if parameter.requires_grad]
         self.masters = [master(parameter) for parameter in self.parameters]
@@ -57,7 +61,7 @@ class Optimizer:
     def gradient_norm(self) -> float:
         """The norm of the summed gradient over all parameters, before clipping."""
         gradients = [weight.grad for weight in self.masters if weight.grad is not None]
-        return float(torch.nn.utils.get_total_norm(gradients)) if gradients else 0.0
+        return float(whole(torch.nn.utils.get_total_norm(gradients))) if gradients else 0.0
 
     def step(self, norm: float) -> None:
         """Clip by the norm of the whole gradient, take one AdamW step, clear the gradients, advance the schedule."""
@@ -76,13 +80,16 @@ class Optimizer:
         self.updates += 1
 
     def tensors(self) -> dict[str, Tensor]:
-        """What a checkpoint keeps: Adam's moments and counts, and masters of narrower weights, by parameter number."""
+        """What a checkpoint keeps: Adam's moments and counts, and masters of narrower weights, by parameter number.
+
+        Whole tensors, also where each rank holds a slice of them: all ranks ask together.
+        """
         kept: dict[str, Tensor] = {}
         for number, (parameter, weight) in enumerate(zip(self.parameters, self.masters, strict=True)):
             for name, value in self.adamw.state[weight].items():
-                kept[f"{number}.{name}"] = torch.as_tensor(value).detach().clone()
-            if parameter is not weight:
-                kept[f"{number}.master"] = weight.detach().clone()
+                kept[f"{number}.{name}"] = whole(torch.as_tensor(value).detach()).clone()
+            if parameter is not weight or self.wide:
+                kept[f"{number}.master"] = whole(weight.detach()).clone()
         return kept
 
     def clear(self) -> None:

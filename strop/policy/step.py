@@ -14,11 +14,12 @@ from torch import Tensor
 
 from strop.algorithms import Algorithm
 from strop.batch.build import Batch
-from strop.batch.split import MicroBatch, split
+from strop.batch.split import MicroBatch, idle, split
 from strop.errors import NumericsError
-from strop.metrics import High, Mean, Metric, Metrics, Sum, merge
+from strop.metrics import High, Mean, Metric, Metrics, Sum, merge, packed, unpacked
 from strop.objective.objective import objective
 from strop.objective.streams import Streams
+from strop.policy.mesh import ALONE, Mesh
 from strop.policy.model import Policy
 from strop.policy.optim import Optimizer
 
@@ -28,7 +29,10 @@ Tick = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A batch, its micro-batches, and the log-probs that stay fixed while it trains: [N] each, or None if not read."""
+    """A batch, its micro-batches, and the log-probs that stay fixed while it trains: [N] each, or None if not read.
+
+    Every rank has as many micro-batches as the one that has most: those that it lacks are idle ones.
+    """
 
     batch: Batch
     parts: tuple[MicroBatch, ...]
@@ -38,7 +42,10 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Learner:
-    """Everything an update needs. `tokens` bounds a micro-batch; `reference` is there if the row reads it."""
+    """Everything an update needs. `tokens` bounds a micro-batch; `reference` is there if the row reads it.
+
+    Under several ranks a batch is this rank's share (batch.build), and every method is called by all of them together.
+    """
 
     policy: Policy
     row: Algorithm
@@ -46,6 +53,7 @@ class Learner:
     tokens: int
     reference: Policy | None = None
     passes: int = 1
+    mesh: Mesh = ALONE
 
     def train(self, batches: Sequence[Batch], tick: Tick) -> Metrics:
         """Train on the batches of one step, each `passes` times; metrics are merged over all updates.
@@ -53,12 +61,18 @@ class Learner:
         old_logp is taken once for the step, before its first update. With one update it is the current log-prob
         itself, detached, so that the ratio is exactly 1.
         """
-        scored = [Scored(batch, tuple(split(batch, tokens=self.tokens))) for batch in batches]
+        scored = [self.laid_out(batch) for batch in batches]
         if "old_logp" in self.row.reads and len(batches) * self.passes > 1:
             scored = [replace(s, old_logp_N=self.score(self.policy, s, "score old", tick)) for s in scored]
         if "ref_logp" in self.row.reads and self.reference is not None:
             scored = [replace(s, ref_logp_N=self.score(self.reference, s, "score reference", tick)) for s in scored]
         return merge(self.update(s, tick) for _ in range(self.passes) for s in scored)
+
+    def laid_out(self, batch: Batch) -> Scored:
+        """The batch in micro-batches, as many on every rank."""
+        parts = split(batch, tokens=self.tokens)
+        missing = self.mesh.most(len(parts)) - len(parts)
+        return Scored(batch, (*parts, *(idle() for _ in range(missing))))
 
     def update(self, scored: Scored, tick: Tick) -> Metrics:
         """One optimizer step on one batch.
@@ -83,7 +97,7 @@ class Learner:
         return {**metrics, "grad_norm": Mean(norm, 1.0), "learning_rate": High(rate), "updates/skipped": Sum(0.0)}
 
     def accumulate(self, scored: Scored, tick: Tick) -> Metrics:
-        """The gradient of the batch, summed into the parameters, and the batch's metrics."""
+        """The gradient of the batch, summed into the parameters and over ranks, and the metrics of all ranks."""
         measured: list[Metrics] = []
         for done, micro in enumerate(scored.parts):
             streams = self.streams(scored, micro)
@@ -94,7 +108,8 @@ class Learner:
             }
             measured.append({**loss.metrics, **padding})
             tick("train", done + 1, len(scored.parts))
-        return merge(measured)
+        self.mesh.sum_gradients(self.optimizer.masters)
+        return merge(unpacked(part) for part in self.mesh.exchange(packed(merge(measured))))
 
     def streams(self, scored: Scored, micro: MicroBatch) -> Streams:
         """The streams of one micro-batch, of which the row will read its own."""
