@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from strop.config.schema import Config
 from strop.policy.model import load, load_tokenizer, positions
@@ -19,9 +19,10 @@ from strop.rollout.encode import Encoder
 from strop.rollout.engine import Engine, Request, Sampling
 from strop.rollout.engine_hf import HFEngine
 from strop.rollout.filter import TOLERANCE, solves
+from strop.rollout.spread import ALONE, Spread
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
-from strop.types import Completion, Prompt
+from strop.types import Completion, Prompt, Rollout
 from strop.watch import Watcher
 
 Z95 = 1.96
@@ -101,20 +102,30 @@ def evaluate(
     solved: float = 1.0,
     tolerance: float = TOLERANCE,
     progress: Callable[[int, int], None] | None = None,
+    spread: Spread = ALONE,
 ) -> Evaluation:
     """Sample every prompt `completions` times as `sampling` says and once greedily, and score it all.
 
     The random streams depend on the prompt's place only, so that two evaluations differ by the policy alone.
     `progress` counts completions, the greedy ones too; what it raises ends the evaluation in the middle of a batch.
+    Under several ranks each does its share of the prompts, and all have the result.
     """
     tick = progress or (lambda done, total: None)
     first = len(prompts) * completions
     total = first + len(prompts)
     greedy = Sampling(max_tokens=sampling.max_tokens, temperature=0.0, seed=sampling.seed, stream="greedy")
-    sampled = _groups(engine, prompt_ids, completions, sampling, lambda done, _: tick(done, total))
-    best = _groups(engine, prompt_ids, 1, greedy, lambda done, _: tick(first + done, total))
-    scores = [task.score(prompt, group) for prompt, group in zip(prompts, sampled, strict=True)]
-    greedy_scores = [task.score(prompt, group) for prompt, group in zip(prompts, best, strict=True)]
+    asked = [_Asked(i, prompt, ids) for i, (prompt, ids) in enumerate(zip(prompts, prompt_ids, strict=True))]
+
+    def answers(count: int, how: Sampling, before: int) -> tuple[list[tuple[Completion, ...]], list[list[float]]]:
+        def work(mine: Sequence[_Asked]) -> list[tuple[Rollout, ...]]:
+            shown = lambda done, _: tick(min(before + done * spread.ranks, total), total)  # noqa: E731
+            return _answers(engine, task, mine, count, how, progress=shown)
+
+        groups = spread.over(asked, work)
+        return [tuple(r.completion for r in group) for group in groups], [[r.score for r in group] for group in groups]
+
+    sampled, scores = answers(completions, sampling, 0)
+    best, greedy_scores = answers(1, greedy, first)
     right = [sum(solves(score, solved, tolerance) for score in row) for row in scores]
     counts = sorted({*(2**power for power in range(completions.bit_length())), completions})
     everything = [completion for group in sampled for completion in group]
@@ -162,11 +173,17 @@ def encoder(tokenizer: Any, config: Config) -> Encoder:
 
 
 def held_out_accuracy(
-    engine: Engine, task: Task, encode: Encoder, config: Config, *, progress: Callable[[int, int], None]
+    engine: Engine,
+    task: Task,
+    encode: Encoder,
+    config: Config,
+    *,
+    progress: Callable[[int, int], None],
+    spread: Spread = ALONE,
 ) -> Evaluation:
     prompts = task.held_out(config.eval.prompts)
     prompt_ids = [encode(prompt) for prompt in prompts]
-    return _accuracy(engine, task, prompts, prompt_ids, config=config, progress=progress)
+    return _accuracy(engine, task, prompts, prompt_ids, config=config, progress=progress, spread=spread)
 
 
 def _accuracy(
@@ -177,6 +194,7 @@ def _accuracy(
     *,
     config: Config,
     progress: Callable[[int, int], None],
+    spread: Spread = ALONE,
 ) -> Evaluation:
     return evaluate(
         engine,
@@ -188,6 +206,7 @@ def _accuracy(
         solved=config.task.solved,
         tolerance=config.rollout.tolerance,
         progress=progress,
+        spread=spread,
     )
 
 
@@ -229,15 +248,26 @@ def breakdown(
     }
 
 
-def _groups(
+class _Asked(NamedTuple):
+    """A held-out prompt; its place names its random streams."""
+
+    place: int
+    prompt: Prompt
+    ids: tuple[int, ...]
+
+
+def _answers(
     engine: Engine,
-    prompt_ids: Sequence[tuple[int, ...]],
+    task: Task,
+    asked: Sequence[_Asked],
     completions: int,
     sampling: Sampling,
+    *,
     progress: Callable[[int, int], None],
-) -> list[tuple[Completion, ...]]:
-    requests = [Request(draw=i, prompt_ids=ids, completions=completions) for i, ids in enumerate(prompt_ids)]
-    return list(engine.sample(requests, sampling, progress))
+) -> list[tuple[Rollout, ...]]:
+    requests = [Request(draw=one.place, prompt_ids=one.ids, completions=completions) for one in asked]
+    groups = list(engine.sample(requests, sampling, progress))
+    return [tuple(map(Rollout, group, task.score(one.prompt, group))) for one, group in zip(asked, groups, strict=True)]
 
 
 def _majorities(

@@ -12,22 +12,23 @@ from strop.batch.build import build
 from strop.config.load import resolve
 from strop.config.schema import Config
 from strop.evaluate import Evaluation, encoder, held_out_accuracy
+from strop.policy.mesh import Mesh, gathered, joined
 from strop.policy.model import describe, load_tokenizer, write
 from strop.policy.step import Learner
-from strop.prepare import check_prompts, make_folder, make_learner
-from strop.record import State, credit, facts, step_record, summary
+from strop.prepare import check_prompts, make_folder, make_learner, mesh_warnings, sampling_module
+from strop.record import State, credit, facts, step_record, summary, write_checkpoint
 from strop.rollout.collect import Collected, Refill, collect
 from strop.rollout.encode import Encoder
 from strop.rollout.engine import Request, Sampling
 from strop.rollout.engine_hf import HFEngine
 from strop.rollout.filter import Filter
 from strop.rollout.shaping import Overlong
-from strop.run.checkpoint import retain, save
+from strop.rollout.spread import ALONE, Spread
 from strop.run.plots import draw_run
-from strop.run.store import RunFolder, rollout_rows, write_table
+from strop.run.store import RunFolder
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
-from strop.types import Group
+from strop.types import Group, Prompt, Rollout
 from strop.watch import Stopped, Stopper, Watcher, interruptible
 
 OnStep = Callable[[dict[str, Any]], None]
@@ -66,6 +67,7 @@ def train(
     on_step      called with each row of metrics.jsonl
     on_rollouts  called with (step, groups): every group that the step sampled
 
+    Under torchrun the ranks work as one: the first one writes the folder, shows what happens and makes these calls.
     Ctrl-C ends the run at a whole step: `run.interrupted` is true then, and what was learned is saved.
 
     Raises:
@@ -89,13 +91,17 @@ def run_training(
     """
     began = time.perf_counter()
     task = find_task(config.task, seed=config.seed, reward=reward)
-    for warning in config.warnings:
-        watch.warned(warning)
-    with Stopper() as stopper:
-        trainer = prepare(config, task, watch, stopper, reward=getattr(reward, "__name__", "") if reward else "")
+    with Stopper() as stopper, joined(sharded=config.train.parallel == "fsdp", device=config.device) as mesh:
+        if not mesh.first:
+            watch, on_step, on_rollouts = Watcher(), None, None
+        for warning in (*config.warnings, *mesh_warnings(config, mesh)):
+            watch.warned(warning)
+        trainer = prepare(config, task, watch, stopper, mesh, reward=getattr(reward, "__name__", "") if reward else "")
         try:
             trainer.whole(config.train.steps, on_step, on_rollouts)
         except Exception as error:
+            if not mesh.shared(error):
+                raise
             trainer.close(seconds=time.perf_counter() - began, stopped=str(error) or type(error).__name__)
             if trainer.state.step:
                 watch.warned(f"an error ends the run; {trainer.state.step} steps are saved in {trainer.folder.path}")
@@ -104,20 +110,25 @@ def run_training(
         if trainer.state.before is None:
             raise KeyboardInterrupt
     watch.finished(trainer.folder.path, result)
-    return Run(trainer.folder.path, result, trainer.learner.policy.module, trainer.encode.tokenizer)
+    return Run(trainer.folder.path, result, trainer.engine.module, trainer.encode.tokenizer)
 
 
-def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper, *, reward: str) -> Trainer:
+def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper, mesh: Mesh, *, reward: str) -> Trainer:
     """Load the model and lay out the run folder. Nothing is written before the model is there."""
-    tokenizer = load_tokenizer(config.model)
-    encode = encoder(tokenizer, config)
-    check_prompts(task, encode, watch)
-    learner = make_learner(config)
-    module = learner.policy.module
-    folder = make_folder(config, reward=reward)
-    watch.started(folder.path, facts(config, task, describe(module)))
+
+    def load() -> tuple[Any, Encoder, Learner, Any]:
+        tokenizer = load_tokenizer(config.model)
+        encode = encoder(tokenizer, config)
+        check_prompts(task, encode, watch)
+        learner = make_learner(config, mesh)
+        return tokenizer, encode, learner, sampling_module(config, learner)
+
+    tokenizer, encode, learner, module = mesh.together(load)
+    folder = make_folder(config, reward=reward, mesh=mesh)
+    watch.started(folder.path, facts(config, task, describe(module), mesh.ranks))
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
-    return Trainer(config, task, encode, engine, learner, folder, watch, stopper)
+    spread = Spread(mesh.rank, mesh.ranks, mesh.exchange)
+    return Trainer(config, task, encode, engine, learner, folder, watch, stopper, spread)
 
 
 @dataclass(slots=True)
@@ -132,6 +143,7 @@ class Trainer:
     folder: RunFolder
     watch: Watcher
     stopper: Stopper
+    spread: Spread = ALONE
     state: State = field(default_factory=State)
 
     def whole(self, steps: int, on_step: OnStep | None, on_rollouts: OnRollouts | None) -> None:
@@ -140,7 +152,7 @@ class Trainer:
         try:
             state.before, _ = self.measure("before")
             while state.step < steps:
-                self.stopper.check()
+                self.pause()
                 began = time.perf_counter()
                 collected = self.collect()
                 record = self.learn(collected, sampled_s=time.perf_counter() - began)
@@ -151,6 +163,11 @@ class Trainer:
             state.after, _ = self.measure("after")
         except Stopped:
             return
+
+    def pause(self) -> None:
+        """A place between steps where Ctrl-C, pressed on any rank, ends the run on all of them."""
+        if self.learner.mesh.most(int(self.stopper.asked)):
+            raise Stopped
 
     def close(self, *, seconds: float, stopped: str = "") -> dict[str, Any]:
         """Complete the folder: a checkpoint, summary.json, the curves. -> the summary
@@ -174,7 +191,7 @@ class Trainer:
             return result
         self.save()
         self.folder.write_json("summary.json", result)
-        if state.step:
+        if state.step and not self.folder.silent:
             title = f"{self.config.algorithm} on {self.config.model}, {self.task.name}, seed {self.config.seed}"
             draw_run(self.folder.path, title=title)
         return result
@@ -200,20 +217,23 @@ class Trainer:
         )
 
     def draw(self, draws: range) -> Iterator[Group]:
-        """Sample, score and shape the groups of these draws."""
+        """Sample, score and shape the groups of these draws, every rank its share of them."""
+        asked = [(draw, prompt, self.encode(prompt)) for draw in draws for prompt in [self.task.prompt(draw)]]
+        for (draw, prompt, ids), rollouts in zip(asked, self.spread.over(asked, self.sample), strict=True):
+            yield Group(draw, prompt, ids, rollouts)
+
+    def sample(self, asked: Sequence[tuple[int, Prompt, tuple[int, ...]]]) -> list[tuple[Rollout, ...]]:
+        """The rollouts of these (draw, prompt, prompt ids)."""
         rollout = self.config.rollout
-        prompts = [self.task.prompt(draw) for draw in draws]
-        requests = [
-            Request(draw=draw, prompt_ids=self.encode(prompt), completions=rollout.completions)
-            for draw, prompt in zip(draws, prompts, strict=True)
-        ]
+        requests = [Request(draw=draw, prompt_ids=ids, completions=rollout.completions) for draw, _, ids in asked]
         sampling = Sampling(rollout.max_tokens, rollout.temperature, self.config.seed, "train")
         overlong = Overlong(rollout.max_tokens, rollout.overlong.buffer, rollout.overlong.penalty)
         tick = interruptible("sample", self.watch, self.stopper)
         finished = self.engine.sample(requests, sampling, tick)
-        for prompt, request, completions in zip(prompts, requests, finished, strict=True):
-            scores = self.task.score(prompt, completions)
-            yield Group(request.draw, prompt, request.prompt_ids, overlong.shape(completions, scores))
+        return [
+            overlong.shape(completions, self.task.score(prompt, completions))
+            for (_, prompt, _), completions in zip(asked, finished, strict=True)
+        ]
 
     def learn(self, collected: Collected, *, sampled_s: float) -> dict[str, Any]:
         """Train on a step's groups; -> its row of metrics. From here to the end of the step nothing interrupts."""
@@ -224,14 +244,20 @@ class Trainer:
             self.learner.row,
             updates=settings.train.updates,
             mask_truncated=settings.rollout.overlong.mask_truncated,
+            share=self.learner.mesh.share,
         )
-        credits = credit(collected, batches, first_update=self.learner.optimizer.updates + 1)
+        credits = credit(
+            collected.trained,
+            self.learner.row,
+            updates=settings.train.updates,
+            first_update=self.learner.optimizer.updates + 1,
+        )
         metrics = self.learner.train(batches, self.watch.progress)
         state = self.state
         state.step, state.cursor, state.carried = state.step + 1, collected.cursor, collected.carried
         state.update = self.learner.optimizer.updates
         state.totals.add(collected)
-        self.engine.load(state.step)
+        self.engine.load(state.step, gathered(self.learner.policy.module) if self.learner.mesh.slices else None)
         self.folder.append("ledger.jsonl", {"step": state.step, **collected.ledger})
         self.folder.write_rollouts(state.step, collected.fates, credits)
         seconds = {"time/sample": sampled_s, "time/train": time.perf_counter() - began}
@@ -256,7 +282,7 @@ class Trainer:
     def measure(self, name: str) -> tuple[Evaluation, dict[str, float]]:
         """Evaluate on the held-out prompts; -> the evaluation, and what metrics.jsonl keeps of it."""
         tick = interruptible("evaluate", self.watch, self.stopper)
-        result = held_out_accuracy(self.engine, self.task, self.encode, self.config, progress=tick)
+        result = held_out_accuracy(self.engine, self.task, self.encode, self.config, progress=tick, spread=self.spread)
         self.folder.append("evaluations.jsonl", {"step": self.state.step, **result.record()})
         self.watch.evaluated(name, result)
         best = result.pass_at[max(result.pass_at)].value
@@ -264,27 +290,11 @@ class Trainer:
         return result, values | {"eval/greedy": result.greedy.value}
 
     def save(self) -> None:
-        """Write a checkpoint of this step, and let old ones go.
-
-        `updates_beyond_step` is above 0 only where an error came between the updates of the next step.
-        """
-        folder, state = self.folder.path / "checkpoints", self.state
-        updates = self.learner.optimizer.updates
-        counters = {"update": updates, "updates_beyond_step": updates - state.update, "cursor": state.cursor}
+        """Write a checkpoint of this step, and let old ones go."""
         self.watch.progress("save", 0, 1)
-        save(
-            folder,
-            state.step,
-            write_parts=self.write_parts,
-            optimizer=self.learner.optimizer.tensors(),
-            state=counters | {"seed": self.config.seed, "ledger": state.totals.record()},
-        )
-        retain(folder, self.config.save.keep)
+        seed, keep = self.config.seed, self.config.save.keep
+        write_checkpoint(self.folder, self.state, self.learner, self.write_model, seed=seed, keep=keep)
         self.watch.progress("save", 1, 1)
 
-    def write_parts(self, target: Path) -> None:
-        """The model, and the groups that are carried: the cursor has passed them."""
-        write(self.learner.policy.module, self.encode.tokenizer, target)
-        if self.state.carried:
-            rows = [row for group in self.state.carried for row in rollout_rows(self.state.step, group, "carried")]
-            write_table(rows, target / "carried.parquet")
+    def write_model(self, target: Path) -> None:
+        write(self.engine.module, self.encode.tokenizer, target)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import torch
 
 from strop.config.schema import Config
+from strop.policy.mesh import ALONE, Mesh
 from strop.policy.model import Policy
 from strop.policy.model import load as load_model
 from strop.policy.optim import AdamW, Optimizer
@@ -15,19 +19,24 @@ from strop.tasks.task import Task
 from strop.watch import Watcher
 
 
-def make_learner(config: Config) -> Learner:
-    """The policy with its optimizer, and a frozen reference beside it if the row reads one."""
+def make_learner(config: Config, mesh: Mesh = ALONE) -> Learner:
+    """The policy with its optimizer, and a frozen reference beside it if the row reads one.
+
+    Sharded weights are float32 whatever `train.dtype`: the passes compute in that dtype, and sums are taken in float32.
+    """
     row, settings = config.row, config.train
+    compute = getattr(torch, settings.dtype)
+    wide = mesh.slices and compute != torch.float32
+    dtype = "float32" if wide else settings.dtype
     module = load_model(
-        config.model,
-        dtype=settings.dtype,
-        device=config.device,
-        gradient_checkpointing=settings.gradient_checkpointing,
+        config.model, dtype=dtype, device=config.device, gradient_checkpointing=settings.gradient_checkpointing
     )
+    mesh.shard(module, compute=compute if wide else None)
     reference = None
     if "ref_logp" in row.reads:
-        frozen = load_model(config.model, dtype=settings.dtype, device=config.device)
-        reference = Policy(frozen.requires_grad_(False), config.rollout.temperature)
+        frozen = load_model(config.model, dtype=dtype, device=config.device).requires_grad_(False)
+        mesh.shard(frozen, compute=compute if wide else None)
+        reference = Policy(frozen, config.rollout.temperature)
     adamw = AdamW(
         learning_rate=settings.learning_rate,
         warmup_updates=settings.warmup_steps * settings.updates * settings.passes,
@@ -37,13 +46,37 @@ def make_learner(config: Config) -> Learner:
         max_grad_norm=settings.max_grad_norm,
     )
     policy = Policy(module, config.rollout.temperature)
-    optimizer = Optimizer(module.parameters(), adamw)
-    return Learner(policy, row, optimizer, settings.tokens_per_micro_batch, reference, settings.passes)
+    optimizer = Optimizer(module.parameters(), adamw, wide=wide)
+    return Learner(policy, row, optimizer, settings.tokens_per_micro_batch, reference, settings.passes, mesh)
 
 
-def make_folder(config: Config, *, reward: str) -> RunFolder:
-    """The run's folder with what was asked for; `reward` names a function that was handed over from Python."""
-    folder = RunFolder.create(Path(config.runs), config.run, algorithm=config.algorithm)
+def mesh_warnings(config: Config, mesh: Mesh) -> tuple[str, ...]:
+    """Settings that have no effect with so many ranks."""
+    if mesh.ranks > 1 or config.train.parallel == "data":
+        return ()
+    return (f"train.parallel {config.train.parallel} has no effect: one process holds every weight whole",)
+
+
+def sampling_module(config: Config, learner: Learner) -> Any:
+    """The module that completions are sampled from: the trained one, or a whole copy beside a sharded one."""
+    if not learner.mesh.slices:
+        return learner.policy.module
+    return load_model(config.model, dtype=config.train.dtype, device=config.device).requires_grad_(False)
+
+
+def make_folder(config: Config, *, reward: str, mesh: Mesh = ALONE) -> RunFolder:
+    """The run's folder with what was asked for; `reward` names a function that was handed over from Python.
+
+    The first rank makes and writes it; the others know where it is.
+    """
+    made: list[RunFolder] = []
+
+    def make() -> str:
+        made.append(RunFolder.create(Path(config.runs), config.run, algorithm=config.algorithm))
+        return str(made[0].path)
+
+    path = mesh.told(make)
+    folder = made[0] if made else RunFolder(Path(path), silent=True)
     sources = config.sources | ({"task.reward": f"python function {reward}"} if reward else {})
     folder.write_text("config.yaml", config.to_yaml())
     folder.write_json("provenance.json", sources)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import torch
 
-from strop.batch.build import Batch
+from strop.algorithms import Algorithm
+from strop.batch.build import advantages, deal
 from strop.config.schema import Config
 from strop.evaluate import Evaluation, paired_difference
 from strop.metrics import Metrics
+from strop.policy.step import Learner
 from strop.rollout.collect import Collected
 from strop.rollout.filter import Filter
-from strop.run.store import Credit
+from strop.run.checkpoint import retain, save
+from strop.run.store import Credit, RunFolder, rollout_rows, write_table
 from strop.tasks.task import Task
 from strop.types import Group, Rollout
+
+PARALLEL = {"data": "each with the whole model", "fsdp": "each with a slice of every weight"}
 
 COUNTED = ("generated", "trained", "all_right", "all_wrong", "errored", "dropped")
 
@@ -128,17 +134,18 @@ def summary(
     return record | {"verdict": verdict}
 
 
-def credit(collected: Collected, batches: Sequence[Batch], *, first_update: int) -> dict[int, Credit]:
+def credit(trained: Sequence[Group], row: Algorithm, *, updates: int, first_update: int) -> dict[int, Credit]:
     """The update and the advantages of each trained group, by draw, for the rollouts file."""
-    found: dict[int, Credit] = {}
-    groups = iter(collected.trained)
-    for number, batch in enumerate(batches):
-        for share in torch.split(batch.advantage_S, torch.bincount(batch.group_S).tolist()):
-            found[next(groups).draw] = Credit(first_update + number, tuple(share.tolist()))
-    return found
+    advantage_S = advantages(trained, row)
+    shares = torch.split(advantage_S, [len(group.rollouts) for group in trained])
+    return {
+        trained[i].draw: Credit(first_update + number, tuple(shares[i].tolist()))
+        for number, update in enumerate(deal(len(trained), updates))
+        for i in update
+    }
 
 
-def facts(config: Config, task: Task, model: str) -> dict[str, str]:
+def facts(config: Config, task: Task, model: str, ranks: int = 1) -> dict[str, str]:
     """The header of a run: what is trained, on what, how, and how large a step is."""
     rollout, settings = config.rollout, config.train
     update = settings.updates * settings.passes
@@ -149,7 +156,34 @@ def facts(config: Config, task: Task, model: str) -> dict[str, str]:
         "step": f"{rollout.prompts} prompts x {rollout.completions} completions with signal, at most "
         f"{rollout.max_tokens} tokens each; {update} update{'s' if update > 1 else ''}",
         "run": f"{settings.steps} steps, learning rate {settings.learning_rate:g}, seed {config.seed}",
+        **({"ranks": f"{ranks}, {PARALLEL[settings.parallel]}"} if ranks > 1 else {}),
     }
+
+
+def write_checkpoint(
+    folder: RunFolder, state: State, learner: Learner, write_model: Callable[[Path], None], *, seed: int, keep: int
+) -> None:
+    """Write a checkpoint of the step that `state` is at, and let old ones go. All ranks call it; the first one writes.
+
+    With the model go the groups that are carried: the cursor has passed them. `updates_beyond_step` is above 0 only
+    where an error came between the updates of the next step.
+    """
+    checkpoints, updates = folder.path / "checkpoints", learner.optimizer.updates
+    counters = {"update": updates, "updates_beyond_step": updates - state.update, "cursor": state.cursor, "seed": seed}
+    optimizer = learner.optimizer.tensors()
+
+    def write_parts(target: Path) -> None:
+        write_model(target)
+        if state.carried:
+            rows = [row for group in state.carried for row in rollout_rows(state.step, group, "carried")]
+            write_table(rows, target / "carried.parquet")
+
+    def write() -> None:
+        ledger = {"ledger": state.totals.record()}
+        save(checkpoints, state.step, write_parts=write_parts, optimizer=optimizer, state=counters | ledger)
+        retain(checkpoints, keep)
+
+    learner.mesh.told(write)
 
 
 def rollouts(groups: Sequence[Group]) -> list[Rollout]:

@@ -73,8 +73,15 @@ def explained(error: BaseException) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader left, as `head` does; leave quietly
         return 0
     text, code = diagnosis(error)
-    print(f"strop: {visible(text)}", file=sys.stderr)
+    if is_heard(error):
+        rank = os.environ.get("RANK", "0")
+        print(f"strop: {f'rank {rank}: ' if rank != '0' else ''}{visible(text)}", file=sys.stderr)
     return code
+
+
+def is_heard(error: BaseException) -> bool:
+    """Whether this process is the one to say it: what every rank of a machine meets alike is said once."""
+    return not isinstance(error, StropError | KeyboardInterrupt) or os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def diagnosis(error: BaseException) -> tuple[str, int]:

@@ -134,6 +134,9 @@ class Train(Section):
         16384, "Most tokens in one forward pass, prompts and padding included. Changes memory, no result.", gt=0
     )
     dtype: Literal["float32", "bfloat16"] = setting("float32", "Type of the weights. The loss is at least float32.")
+    parallel: Literal["data", "fsdp"] = setting(
+        "data", "What several ranks (torchrun) hold: data = the whole model each, fsdp = a slice of each weight."
+    )
     gradient_checkpointing: bool = setting(False, "Recompute activations in the backward pass: less memory, more time.")
 
 

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 import torch.distributed as dist
@@ -27,12 +27,17 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.fsdp import FSDPModule, MixedPrecisionPolicy, fully_shard
 from torch.distributed.tensor import DTensor
 
+from strop import errors
 from strop.batch.build import Share
-from strop.errors import ConfigError
+from strop.errors import ConfigError, StropError
 from strop.policy.alive import Alive
+
+T = TypeVar("T")
 
 BUCKET = 2**25
 """Values that are summed over ranks in one call: 128 MiB in fp32."""
+
+ECHO_S = 5.0
 
 PATIENCE = timedelta(minutes=60)
 """How long a rank waits for the others: one may sample long while another has finished. A dead one is told at once."""
@@ -56,6 +61,11 @@ class Mesh:
     def first(self) -> bool:
         """Whether this rank is the one that writes files and speaks."""
         return self.rank == 0
+
+    @property
+    def slices(self) -> bool:
+        """Whether a rank holds slices of the weights."""
+        return self.sharded and self.ranks > 1
 
     @property
     def share(self) -> Share:
@@ -90,12 +100,30 @@ class Mesh:
         dist.all_gather(texts, nn.functional.pad(mine, (0, widest - mine.numel())), group=self.group)
         return [json.loads(bytes(text[: int(n)].tolist())) for text, n in zip(texts, sizes, strict=True)]
 
+    def together(self, work: Callable[[], T]) -> T:
+        """What `work` gives, on each rank its own; a StropError that it raises on one rank, all of them raise."""
+        if self.ranks == 1:
+            return work()
+        value, failed = None, None
+        try:
+            value = work()
+        except StropError as error:
+            failed = [type(error).__name__, str(error)]
+        for found in self.exchange(failed):
+            if found is not None:
+                raise getattr(errors, found[0])(found[1])
+        return cast("T", value)
+
+    def told(self, work: Callable[[], Any]) -> Any:
+        """What `work` gives on the first rank, on all of them; what it raises there, all of them raise."""
+        return self.exchange(self.together(work if self.first else lambda: None))[0]
+
     def sum_gradients(self, weights: Sequence[Tensor]) -> None:
         """Make every weight's gradient the sum over ranks: THE place. A rank without a gradient brings zeros.
 
         Sharded weights have been summed already, in the backward passes: `shard` asked for sums.
         """
-        if self.ranks == 1 or self.sharded:
+        if self.ranks == 1 or self.slices:
             return
         for weight in weights:
             if weight.grad is None:
@@ -111,7 +139,7 @@ class Mesh:
 
         `compute` is the dtype of the forward and backward pass, if it is not that of the weights.
         """
-        if not self.sharded or self.ranks == 1:
+        if not self.slices:
             return
         device = next(module.parameters()).device.type
         mesh = DeviceMesh.from_group(self.group or dist.group.WORLD, device)  # type: ignore[arg-type]
@@ -123,23 +151,39 @@ class Mesh:
             if isinstance(part, FSDPModule):
                 part.set_gradient_divide_factor(1.0)  # the default divides by the ranks: an average
 
+    def shared(self, error: Exception) -> bool:
+        """Whether every rank has this error, as it has every StropError: then they can still work together.
+
+        One that is not may be the echo of a rank that died, which then ends this one by name within a moment.
+        """
+        if self.ranks == 1 or isinstance(error, StropError):
+            return True
+        if self.alive is not None:
+            self.alive.wait(ECHO_S)
+        return False
+
     def close(self) -> None:
-        """Leave the others in peace: this rank is done. (What is closed twice is closed.)"""
+        """Leave, together with the others and in good order."""
+        if self.ranks == 1:
+            return
+        dist.barrier(group=self.group)
         if self.alive is not None:
             self.alive.leave()
-        if self.ranks > 1 and dist.is_initialized():
-            dist.destroy_process_group()
+        dist.destroy_process_group()
 
 
 ALONE = Mesh()
 """One process."""
 
 
-def join(*, sharded: bool = False, environment: Mapping[str, str] = os.environ) -> Mesh:
+def join(*, sharded: bool = False, device: str = "auto", environment: Mapping[str, str] = os.environ) -> Mesh:
     """The mesh of the ranks that a launcher such as torchrun started; ALONE if there is one process.
 
+    On GPUs every rank takes its own, by LOCAL_RANK, and torch's current device is that one from then on.
+
     Raises:
-        ConfigError: the launcher's variables are not whole, or more ranks than GPUs were started on a machine.
+        ConfigError: the launcher's variables are not whole, more ranks than GPUs were started on a machine, or the
+            device is one GPU for all of them.
     """
     ranks = int(environment.get("WORLD_SIZE", "1"))
     if ranks == 1:
@@ -147,11 +191,13 @@ def join(*, sharded: bool = False, environment: Mapping[str, str] = os.environ) 
     names = ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     if missing := [name for name in names if name not in environment]:
         raise ConfigError(f"WORLD_SIZE is {ranks} but {', '.join(missing)} is not set: start the ranks with torchrun")
-    gpus, local = torch.cuda.device_count(), int(environment["LOCAL_RANK"])
+    gpus = torch.cuda.device_count() if device in ("auto", "cuda") else 0
+    if device.startswith("cuda:") or device == "mps":
+        raise ConfigError(f"device: {device} is one device, and each of {ranks} ranks needs its own; use auto")
     if gpus and int(environment["LOCAL_WORLD_SIZE"]) > gpus:
         raise ConfigError(f"{environment['LOCAL_WORLD_SIZE']} ranks were started here for {gpus} GPUs; start {gpus}")
     if gpus:
-        torch.cuda.set_device(local)
+        torch.cuda.set_device(int(environment["LOCAL_RANK"]))
     rank = int(environment["RANK"])
     dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=PATIENCE)
     store = dist.distributed_c10d._get_default_store()  # pyright: ignore[reportPrivateUsage]
@@ -160,10 +206,14 @@ def join(*, sharded: bool = False, environment: Mapping[str, str] = os.environ) 
 
 
 @contextmanager
-def joined(*, sharded: bool = False) -> Iterator[Mesh]:
-    """`join`, and leave in good order at the end, unless a rank ends alone: then the others are told."""
-    mesh = join(sharded=sharded)
-    yield mesh
+def joined(*, sharded: bool = False, device: str = "auto") -> Iterator[Mesh]:
+    """`join`, and leave in good order at the end, unless this rank ends alone: then the others are told."""
+    mesh = join(sharded=sharded, device=device)
+    try:
+        yield mesh
+    except StropError:
+        mesh.close()
+        raise
     mesh.close()
 
 

@@ -1,6 +1,6 @@
 """An engine turns prompt ids into completions: the one seam between strop and whatever generates text.
 
-    engine.load(version)                       from now on the weights are those of `version`
+    engine.load(version, weights)              from now on the weights are those of `version`
     engine.sample(requests, sampling)          -> one tuple of completions for each request, in submission order
 
 Bodies: `engine_scripted.ScriptedEngine` (answers from a script, for tests) and `engine_hf.HFEngine` (any causal
@@ -11,12 +11,15 @@ encoded again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from strop.errors import ConfigError, DataError
 from strop.types import Completion
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Progress = Callable[[int, int], None]
 """progress(completions finished, completions asked for): called often, from the thread that samples."""
@@ -77,8 +80,11 @@ class Engine(Protocol):
 
     version: int
 
-    def load(self, version: int) -> None:
-        """State that the weights are now those of `version`; an engine of another process fetches them first."""
+    def load(self, version: int, weights: Iterable[tuple[str, Tensor]] | None = None) -> None:
+        """State that the weights are now those of `version`.
+
+        `weights` are given, by name and in one piece, to an engine that does not sample from the module that trains.
+        """
         ...
 
     def sample(

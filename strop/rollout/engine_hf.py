@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from strop.errors import ConfigError
 from strop.rollout.engine import Progress, Request, Sampling
 from strop.rollout.engine_draws import ROWS_TOGETHER, Draws, Sampled, steady
 from strop.rollout.engine_generate import NoCacheWarning, generate
-from strop.rollout.engine_model import check_positions, end_ids, evaluating
+from strop.rollout.engine_model import check_positions, end_ids, evaluating, load_weights
 from strop.rollout.engine_prompts import chunks, padded
 from strop.rollout.engine_streams import uniforms
 from strop.types import Completion
@@ -135,7 +135,13 @@ class HFEngine:
         if problem := cache_problem(module, self._forward_names, self._cache_name):
             self._use_generate(problem)
 
-    def load(self, version: int) -> None:
+    def load(self, version: int, weights: Iterable[tuple[str, Tensor]] | None = None) -> None:
+        """From now on completions are of `version`; `weights` are copied into the module if it is not the trained one.
+
+        A weight's name is the module's own, so weights that are tied in it are written once.
+        """
+        if weights is not None:
+            load_weights(self.module, weights)
         self.version = version
 
     def sample(

@@ -2,14 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from strop.errors import ConfigError, DataError
 from strop.rollout.engine import Request, Sampling
+
+
+def load_weights(module: Any, weights: Iterable[tuple[str, Tensor]]) -> None:
+    """Copy weights into the module's parameters, in its own dtype and on its own device.
+
+    Raises:
+        ValueError: the names are not exactly those of the module's parameters; a weight left stale would sample on.
+    """
+    own, missing = dict(module.named_parameters()), {name for name, _ in module.named_parameters()}
+    with torch.no_grad():
+        for name, weight in weights:
+            if name not in own:
+                raise ValueError(f"the engine's model has no weight {name}")
+            own[name].copy_(weight)
+            missing.discard(name)
+    if missing:
+        raise ValueError(f"{len(missing)} weights did not reach the engine's model, {min(missing)} among them")
 
 
 def end_ids(module: Any, tokenizer: Any) -> tuple[int, ...]:

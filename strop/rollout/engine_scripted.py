@@ -6,7 +6,7 @@ ScriptedEngine({((50, 43, 50, 61), 0, 0): "4", ((50, 43, 50, 61), 0, 1): (53, 0)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +59,7 @@ class ScriptedEngine:
         self.script, self.tokenizer, self.logp, self.version = script, tokenizer, logp, 0
         self.eos_ids = tuple(eos_ids) or (tokenizer.eos_token_id,)
 
-    def load(self, version: int) -> None:
+    def load(self, version: int, weights: Iterable[tuple[str, Any]] | None = None) -> None:
         self.version = version
 
     def sample(

@@ -62,6 +62,8 @@ class RunFolder:
     """Writes the files of one run. Rows are appended and flushed; a Parquet file appears whole or not at all."""
 
     path: Path
+    silent: bool = False
+    """Another process writes these files: here every write does nothing."""
 
     @classmethod
     def create(cls, parent: Path, name: str, *, algorithm: str) -> RunFolder:
@@ -85,10 +87,13 @@ class RunFolder:
 
     def discard(self) -> None:
         """Take the folder away again."""
-        shutil.rmtree(self.path)
+        if not self.silent:
+            shutil.rmtree(self.path)
 
     def write_text(self, name: str, text: str) -> None:
         """Write a whole file, so that a reader sees the old or the new one and never half of it."""
+        if self.silent:
+            return
         target = self.path / name
         temporary = target.with_name(f".tmp-{target.name}")
         temporary.write_text(text, encoding="utf-8")
@@ -99,6 +104,8 @@ class RunFolder:
 
     def append(self, name: str, row: Mapping[str, Any]) -> None:
         """One more whole line of a JSONL file."""
+        if self.silent:
+            return
         with (self.path / name).open("a", encoding="utf-8") as file:
             file.write(json.dumps(row, allow_nan=False, ensure_ascii=False) + "\n")
 
@@ -107,6 +114,8 @@ class RunFolder:
         rows = [row for group, fate in fates for row in rollout_rows(step, group, fate, credits.get(group.draw))]
         rows.sort(key=lambda row: (row["draw"], row["completion"]))
         target = self.path / "rollouts" / f"step-{step:06d}.parquet"
+        if self.silent:
+            return target
         temporary = target.with_name(f".tmp-{target.name}")
         write_table(rows, temporary)
         os.replace(temporary, target)
