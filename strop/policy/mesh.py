@@ -150,6 +150,7 @@ class Mesh:
         for part in module.modules():
             if isinstance(part, FSDPModule):
                 part.set_gradient_divide_factor(1.0)  # the default divides by the ranks: an average
+                part.set_force_sum_reduction_for_comms(True)  # else fp32 is premultiplied, which gloo cannot
 
     def shared(self, error: Exception) -> bool:
         """Whether every rank has this error, as it has every StropError: then they can still work together.
