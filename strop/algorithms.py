@@ -18,11 +18,11 @@ from typing import Any
 from strop.errors import ConfigError
 from strop.objective.advantage import BatchStandardized, Centered, LeaveOneOut, Standardized
 from strop.objective.aggregation import Constant, PromptMean, SequenceMean, TokenMean
-from strop.objective.choices import KINDS, choose, choose_regularizers, instead
+from strop.objective.choices import KINDS, choose, choose_correction, choose_regularizers, instead
 from strop.objective.objective import Algorithm
-from strop.objective.ratio import SequenceRatio, SequenceTokenRatio, TokenRatio
+from strop.objective.ratio import SequenceProductRatio, SequenceRatio, SequenceTokenRatio, TokenRatio
 from strop.objective.regularizer import Kl
-from strop.objective.trust import Clip, Divergence, Gate, Open, Truncate
+from strop.objective.trust import Clip, Divergence, Gamma, Gate, Geometric, Open, Truncate
 
 __all__ = ["KINDS", "ROWS", "Algorithm", "algorithm", "filled"]
 
@@ -181,6 +181,54 @@ _ROWS = (
         deviations=("eps 1e-6 and ddof 1 in the group's z-score",),
     ),
     Algorithm(
+        name="luspo",
+        summary="GSPO without its division by length: a completion counts as often as it has tokens",
+        advantage=Standardized(ddof=1, eps=1e-6),
+        ratio=SequenceRatio(),
+        trust=Clip(low=2e-3, high=2.5e-3),
+        aggregation=Constant(length=1),
+        regularizers=(),
+        source="LUSPO, arXiv 2602.05261; clip bounds of its section 5.1, as TRL's documentation gives them",
+        deviations=(
+            "no code of its own: the paper multiplies a completion's loss by its length and averages over completions, "
+            "which is weight 1 / S on each of its tokens",
+            "eps 1e-6 and ddof 1 in the group's z-score",
+        ),
+    ),
+    Algorithm(
+        name="vespo",
+        summary="the whole completion's probability ratio, through a smooth kernel that fades what drifted either way",
+        advantage=Standardized(ddof=1, eps=1e-6),
+        ratio=SequenceProductRatio(),
+        trust=Gamma(k_positive=2.0, lambda_positive=3.0, k_negative=3.0, lambda_negative=2.0),
+        aggregation=TokenMean(),
+        regularizers=(),
+        source="VESPO, arXiv 2602.10693, section 3.4; the authors' code and script",
+        deviations=(
+            "the ratio is taken against the policy's own old log-probs, as in the authors' code; the paper's W is "
+            "against the sampler: ratio {kind: sequence_product, anchor: sampler}",
+            "a mismatch correction multiplies the loss as in every row; the authors' code and TRL's multiply it into W",
+            "log W is clamped to +-20 once, after the sum; the authors' code also clamps every token's log-ratio",
+            "eps 1e-6 and ddof 1 in the group's z-score",
+        ),
+    ),
+    Algorithm(
+        name="gmpo",
+        summary="the geometric mean of a completion's token ratios, each clipped before in log space",
+        advantage=Standardized(ddof=1, eps=1e-6),
+        ratio=TokenRatio(),
+        trust=Geometric(low=0.4, high=0.4),
+        aggregation=SequenceMean(),
+        regularizers=(),
+        source="GMPO, arXiv 2507.20673; the authors' code; bounds exp(-0.4) and exp(0.4)",
+        deviations=(
+            "the mean over completions is over those with a live token, of the whole optimizer batch",
+            "advantages that differ inside a completion clip token by token; verl averages them first",
+            "no KL; add one with regularizers",
+            "eps 1e-6 and ddof 1 in the group's z-score; the authors' code has 1e-8",
+        ),
+    ),
+    Algorithm(
         name="rloo",
         summary="REINFORCE with the mean of the other completions as its baseline, token sums per completion",
         advantage=LeaveOneOut(),
@@ -206,6 +254,7 @@ def algorithm(
     advantage: Any = "",
     ratio: Any = "",
     trust: Any = "",
+    correction: Any = "",
     aggregation: Any = "",
     regularizers: Any = "",
     length: int | None = None,
@@ -213,16 +262,20 @@ def algorithm(
     """A row of the table, with the choices given in the place of its own.
 
     A choice is a name ("prompt"), a record (Clip(low=0.2, high=0.3)) or a dict ({"kind": "clip", "high": 0.3});
-    "" keeps the row's. `regularizers` takes one or a sequence of them, "none" or [] for none. `length`, in tokens, is
-    the divisor of the constant mean and means nothing to the others.
+    "" keeps the row's. `regularizers` takes one or a sequence of them, "none" or [] for none; `correction` takes "none"
+    too, which is what every row has. `length`, in tokens, is the divisor of the constant mean and means nothing to the
+    others.
 
     Raises:
-        ConfigError: a row, kind or field that does not exist, with the nearest that does; a number out of its bounds.
+        ConfigError: a row, kind or field that does not exist, with the nearest that does; a number out of its bounds;
+            a correction beside a ratio against the sampler, a top-K divergence beside one that is not.
     """
     if name not in ROWS:
         raise ConfigError(f"unknown algorithm {name!r}{instead(name, ROWS)}")
     given = {"advantage": advantage, "ratio": ratio, "trust": trust, "aggregation": aggregation}
     changes = {choice: choose(choice, value) for choice, value in given.items() if not _kept(value)}
+    if not _kept(correction):
+        changes["correction"] = choose_correction(correction)
     if not _kept(regularizers):
         changes["regularizers"] = choose_regularizers(regularizers)
     row = replace(ROWS[name], **changes)

@@ -20,8 +20,9 @@ def algorithms(json: Json = False) -> None:
         print_json([plain_row(row) for row in ROWS.values()])
         return
     console = make_console()
-    rows = [[name, *(name_of(getattr(row, choice)) for choice in CHOICES)] for name, row in ROWS.items()]
-    table(console, rows, heads=["row", *CHOICES])
+    shown = [choice for choice in CHOICES if choice != "correction"]  # which no row has: it is asked for
+    rows = [[name, *(name_of(getattr(row, choice)) for choice in shown)] for name, row in ROWS.items()]
+    table(console, rows, heads=["row", *shown])
     say(console)
     say(console, "strop explain ROW prints a row's formula, source and code. Every choice can be exchanged:")
     say(

@@ -26,9 +26,10 @@ def helpers(choice: Any) -> list[Any]:
     """What a choice computes with: the module-level functions that it calls and those that they call, each once.
 
     Of a table of functions it is the one that the choice's own values name. A record with methods is there too, as
-    they compute; one without is not.
+    they compute; one without is not. What a mean divides by is counted before it is called, in `weigh`.
     """
-    found = list(_called(type(choice).__call__, choice))
+    weigh = getattr(sys.modules[type(choice).__module__], "weigh", None)
+    found = [*([weigh] if weigh else []), *_called(type(choice).__call__, choice)]
     for thing in found:
         found += [other for other in _called(thing, choice) if other not in found]
     return list(dict.fromkeys(found))

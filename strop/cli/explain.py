@@ -1,4 +1,4 @@
-"""strop explain ROW: a row's formula, where it comes from, and the code of its five parts in the order they run.
+"""strop explain ROW: a row's formula, where it comes from, and the code of its parts in the order they run.
 
 Under each part stand the functions that it computes with, each once, so that the page is the whole calculation.
 """
@@ -23,7 +23,7 @@ def explain(
     changes: Annotated[list[str] | None, typer.Argument(metavar="--objective.KEY VALUE")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
 ) -> None:
-    """Print a row, its formula, and the source code of its five parts in the order they run."""
+    """Print a row, its formula, and the source code of its parts in the order they run."""
     from strop.cli.formula import formula, plain_row
 
     chosen = changed(row, changes or [])
@@ -76,13 +76,12 @@ def parts(row: Algorithm) -> list[dict[str, Any]]:
     A helper is a function that the part computes with; one that several parts share stands under the first.
     """
     from strop.cli.code import helpers, listing
-    from strop.cli.formula import CHOICES, name_of
+    from strop.cli.formula import CHOICES, members, name_of
 
     found: list[dict[str, Any]] = []
     shown: list[Any] = []
     for choice in CHOICES:
-        value = getattr(row, choice)
-        for one in value if isinstance(value, tuple) else (value,):
+        for one in members(getattr(row, choice)):
             new = [helper for helper in helpers(one) if helper not in shown]
             shown += new
             code = {**listing(type(one)), "name": name_of(one), "helpers": [listing(helper) for helper in new]}

@@ -9,7 +9,7 @@ from strop.config.check import Found, refuse, where
 from strop.config.schema import Config
 from strop.errors import ConfigError
 
-CHOICES = ("advantage", "ratio", "trust", "aggregation", "regularizers")
+CHOICES = ("advantage", "ratio", "trust", "aggregation", "regularizers", "correction")
 
 
 def resolve_row(config: Config) -> Any:
@@ -20,11 +20,13 @@ def resolve_row(config: Config) -> Any:
     from strop.algorithms import algorithm, filled
 
     objective = config.objective.model_dump()
-    changes = {name: objective[name] for name in CHOICES if objective[name] != ""}
+    given = {name: objective[name] for name in CHOICES if objective[name] != ""}
     length = {"length": objective["length"]} if objective["length"] else {}
     _build(config, "algorithm", algorithm, {})
-    for name, value in changes.items():
-        _build(config, f"objective.{name}", algorithm, {name: value})
+    changes: dict[str, Any] = {}
+    for name, value in given.items():
+        changes[name] = value
+        _build(config, f"objective.{name}", algorithm, changes)
     row = filled(_build(config, "objective.length", algorithm, changes | length), config.rollout.max_tokens)
     for key, text in _beside(config, row):
         raise refuse(config, key, text)
@@ -52,8 +54,8 @@ def _beside(config: Config, row: Any) -> Found:
     if rollout.completions == 1 and _is_relative(row.advantage):
         text = "it compares the completions of a prompt, and one alone always gets 0; use 2 or more completions"
         yield "rollout.completions", f"1 with objective.advantage {row.advantage.kind} ({config.algorithm}): {text}"
-    if rollout.filter == "mixed" and rollout.surplus == "carry" and row.anchor == "old":
-        text = "use surplus drop, or a row anchored on the sampler such as dppo_tv or scalerl"
+    if rollout.filter == "mixed" and rollout.surplus == "carry" and row.anchor == "old" and row.correction is None:
+        text = "use surplus drop, an objective.correction, or a row anchored on the sampler such as dppo_tv or scalerl"
         older = f"carry trains groups of older weights, but {config.algorithm} takes its ratio against the current ones"
         yield "rollout.surplus", f"{older}; {text}"
 

@@ -5,7 +5,7 @@
     |- task        where prompts come from and how an answer is scored
     |- rollout     what is sampled, and which groups are kept
     |  '- overlong    the soft length penalty
-    |- objective   changes to the row's five choices
+    |- objective   changes to the row's choices
     |- train       the optimizer step
     |- eval        accuracy on held-out prompts
     '- save        checkpoints
@@ -27,7 +27,7 @@ def _whole(value: Any) -> Any:
 
 Whole = Annotated[int, BeforeValidator(_whole)]
 Choice = str | dict[str, Any]
-"""One of a row's five choices: the name of a kind, or {"kind": name, field: value, ...}. "" keeps the row's own."""
+"""One of a row's choices: the name of a kind, or {"kind": name, field: value, ...}. "" keeps the row's own."""
 
 
 def setting(default: Any, text: str, **bounds: Any) -> Any:
@@ -107,9 +107,16 @@ class Rollout(Section):
 
 class Objective(Section):
     advantage: Choice = setting("", "Rewards of a group to credit per completion. Empty: the row's own.")
-    ratio: Choice = setting("", "How far the policy moved: token, sequence, sequence_token. Empty: the row's own.")
+    ratio: Choice = setting(
+        "", "How far the policy moved: token, sequence, sequence_token, sequence_product. Empty: the row's own."
+    )
     trust: Choice = setting(
         "", "What a move may earn, such as `{kind: clip, low: 0.2, high: 0.28}`. Empty: the row's own."
+    )
+    correction: Choice = setting(
+        "",
+        "What answers for a sampler whose log-probs are not the trainer's: token_truncate, sequence_truncate, "
+        "token_mask, sequence_mask, or none. Empty: the row's own, and every row has none.",
     )
     aggregation: Choice = setting("", "Which mean: token, prompt, sequence, constant. Empty: the row's own.")
     regularizers: str | list[Choice] = setting(
@@ -170,7 +177,7 @@ class Config(Section):
     runs: str = setting("runs", "Folder that holds the run folders.", min_length=1)
     task: Task = setting(Task, "Where prompts come from and how an answer is scored.")
     rollout: Rollout = setting(Rollout, "What is sampled, and which groups are kept.")
-    objective: Objective = setting(Objective, "Changes to the row's five choices.")
+    objective: Objective = setting(Objective, "Changes to the row's choices.")
     train: Train = setting(Train, "The optimizer step.")
     eval: Eval = setting(Eval, "Accuracy on held-out prompts.")
     save: Save = setting(Save, "Checkpoints.")

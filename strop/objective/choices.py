@@ -1,4 +1,4 @@
-"""The members of the five choices by name, and a choice from what people write: a name, a plain dict, or its record."""
+"""The members of the choices by name, and a choice from what people write: a name, a plain dict, or its record."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from strop.errors import ConfigError
 from strop.names import did_you_mean, nearest
 from strop.objective.advantage import ADVANTAGES
 from strop.objective.aggregation import AGGREGATIONS
+from strop.objective.correction import CORRECTIONS
 from strop.objective.ratio import RATIOS
 from strop.objective.regularizer import REGULARIZERS
 from strop.objective.trust import TRUSTS
@@ -18,6 +19,7 @@ KINDS: dict[str, dict[str, type[Any]]] = {
     "advantage": dict(ADVANTAGES),
     "ratio": dict(RATIOS),
     "trust": dict(TRUSTS),
+    "correction": dict(CORRECTIONS),
     "aggregation": dict(AGGREGATIONS),
     "regularizers": dict(REGULARIZERS),
 }
@@ -34,6 +36,11 @@ def choose_regularizers(value: Any) -> tuple[Any, ...]:
     if len(set(kinds)) < len(kinds):
         raise ConfigError(f"regularizers: {', '.join(kinds)}: each kind at most once")
     return chosen
+
+
+def choose_correction(value: Any) -> Any:
+    """The correction that is meant; "none" is None."""
+    return None if isinstance(value, str) and value == "none" else choose("correction", value)
 
 
 def choose(choice: str, value: Any) -> Any:

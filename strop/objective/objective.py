@@ -1,4 +1,9 @@
-"""The record of five choices, and the loss they make: sum_n w_n * ( trust_n + regularizers_n ), with its metrics."""
+"""The record of five choices, and the loss they make, with its metrics.
+
+    loss = sum_n w_n * ( c_n * trust_n + regularizers_n )
+
+c_n is 1, or the constant by which a correction answers for a sampler whose log-probs are not quite the trainer's.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +18,7 @@ from strop.errors import ConfigError
 from strop.metrics import High, Low, Mean, Metric, Sum
 from strop.objective.advantage import Advantage
 from strop.objective.aggregation import Aggregation, Counts, weigh
+from strop.objective.correction import Corrected, Correction
 from strop.objective.ratio import Anchor, Ratio
 from strop.objective.regularizer import Penalty, Regularizer
 from strop.objective.streams import Streams, widened, widest
@@ -21,7 +27,14 @@ from strop.objective.trust import Trust, Trusted
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """An algorithm is a row: five independent choices, where they come from, and where they leave their source."""
+    """An algorithm is a row: five independent choices, where they come from, and where they leave their source.
+
+    `correction` is for a sampler whose log-probs differ from the trainer's; None is no correction.
+
+    Raises:
+        ConfigError: a correction under a ratio that is taken against the sampler already; a top-K divergence from the
+            sampler under a ratio that is not.
+    """
 
     name: str
     summary: str
@@ -32,11 +45,23 @@ class Algorithm:
     regularizers: tuple[Regularizer, ...]
     source: str
     deviations: tuple[str, ...] = ()
+    correction: Correction | None = None
+
+    def __post_init__(self) -> None:
+        if self.correction is not None and self.anchor == "sampler":
+            text = (
+                "its ratio is taken against the sampler, so it holds the mismatch already; use none, or an old anchor"
+            )
+            raise ConfigError(f"{self.name}: correction {self.correction.kind}: {text}")
+        if self.trust.reads & {"sampler_top_logp"} and self.anchor != "sampler":
+            text = "topk compares with the sampler's most likely tokens, and the ratio must be taken against it too"
+            raise ConfigError(f"{self.name}: trust {self.trust.kind}: {text}: give ratio {{anchor: sampler}}")
 
     @property
     def reads(self) -> frozenset[str]:
-        """The streams that must be there beside logp: exactly the union of what the five choices read."""
-        choices = (self.advantage, self.ratio, self.trust, self.aggregation, *self.regularizers)
+        """The streams that must be there beside logp: exactly the union of what the choices read."""
+        corrections = () if self.correction is None else (self.correction,)
+        choices = (self.advantage, self.ratio, self.trust, *corrections, self.aggregation, *self.regularizers)
         return frozenset(name for choice in choices for name in choice.reads)
 
     @property
@@ -80,15 +105,17 @@ def objective(row: Algorithm, streams: Streams) -> Loss:
     weight_N = streams.weight_N.detach()
     anchor_N = widened(streams.read(f"{row.anchor}_logp").detach())
     ratio_N = row.ratio(logp_N, anchor_N, streams.seq_N)
-    trusted = row.trust(ratio_N, advantage_N, logp_N, anchor_N)
+    trusted = row.trust(streams, ratio_N, advantage_N, logp_N, anchor_N)
+    corrected = None if row.correction is None else row.correction(streams)
+    policy_N = trusted.loss_N if corrected is None else corrected.factor_N * trusted.loss_N
     penalties = [regularizer(streams, logp_N, anchor_N) for regularizer in row.regularizers]
-    loss_N = sum((penalty.loss_N for penalty in penalties), start=trusted.loss_N)
+    loss_N = sum((penalty.loss_N for penalty in penalties), start=policy_N)
     value = (weight_N * loss_N).sum()
-    policy = (weight_N * trusted.loss_N).sum()
     tallies = [
         Tally("loss", Sum, value),
-        Tally("policy_loss", Sum, policy),
+        Tally("policy_loss", Sum, (weight_N * policy_N).sum()),
         *_moved(ratio_N, trusted, anchor_N),
+        *([] if corrected is None else _corrections(corrected)),
         _mean("prob", logp_N.exp()),
         *([] if streams.entropy_N is None else [_mean("entropy", streams.entropy_N)]),
         *(tally for penalty in penalties for tally in _penalised(penalty)),
@@ -131,6 +158,15 @@ def _moved(ratio_N: Tensor, trusted: Trusted, anchor_N: Tensor) -> list[Tally]:
     if ratio_N.numel():
         tallies += [Tally("ratio/max", High, ratio_N.max()), Tally("ratio/min", Low, ratio_N.min())]
     return tallies
+
+
+def _corrections(corrected: Corrected) -> list[Tally]:
+    """The mean factor of the live tokens, and the shares of them that were dropped and capped."""
+    return [
+        _mean("correction", corrected.factor_N),
+        _mean("correction/dropped", corrected.dropped_N),
+        _mean("correction/capped", corrected.capped_N),
+    ]
 
 
 def _penalised(penalty: Penalty) -> Iterable[Tally]:

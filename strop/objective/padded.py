@@ -69,10 +69,15 @@ def policy_loss(
     sampler_logp: Tensor | None = None,
     masked_logp: Tensor | None = None,
     entropy: Tensor | None = None,
+    sampler_top_logp: Tensor | None = None,
+    top_logp: Tensor | None = None,
+    top_is_sampled: Tensor | None = None,
 ) -> Loss:
     """The row's loss over padded tensors: out.value to call backward on, out.metrics, out.loss_N.
 
-    Everything is [B, T], but `group` [B] and `advantage` [B] or [B, T]. With `weight` None the weights are those of
+    Everything is [B, T], but `group` [B], `advantage` [B] or [B, T], and the three `top` ones of a top-K divergence
+    [B, T, K]: log-probs of the sampler's K most likely ids, those of the policy at the same ids, and which of these ids
+    is the sampled token. With `weight` None the weights are those of
     the mask given; whoever splits a batch computes token_weights once and passes each part its slice. An all-masked
     batch gives exactly 0, attached to the graph. The metrics are the objective's, and clip_high and clip_low.
 
@@ -83,6 +88,8 @@ def policy_loss(
     keep, seq_N = _live(mask)
     _same_shape(keep, logp=logp, old_logp=old_logp, weight=weight, ref_logp=ref_logp)
     _same_shape(keep, sampler_logp=sampler_logp, masked_logp=masked_logp, entropy=entropy)
+    tops = {"sampler_top_logp": sampler_top_logp, "top_logp": top_logp, "top_is_sampled": top_is_sampled}
+    _same_tops(keep, tops)
     if advantage.dim() == 1 and advantage.numel() == keep.shape[0]:
         advantage = advantage[:, None].expand(keep.shape)
     _same_shape(keep, advantage=advantage)
@@ -90,6 +97,7 @@ def policy_loss(
     given = {"old_logp": old_logp, "sampler_logp": sampler_logp, "ref_logp": ref_logp, "masked_logp": masked_logp}
     wanted = {name: value for name, value in given.items() if name in row.reads}
     optional = {f"{name}_N": value[keep] for name, value in {**wanted, "entropy": entropy}.items() if value is not None}
+    optional |= {f"{name}_NK": value[keep] for name, value in tops.items() if value is not None and name in row.reads}
     out = objective(row, Streams(logp[keep], advantage[keep], weight_N, seq_N, **optional))
     return replace(out, metrics={**out.metrics, **{short: out.metrics[name] for short, name in SHORT.items()}})
 
@@ -113,3 +121,9 @@ def _same_shape(keep: Tensor, **given: Tensor | None) -> None:
     for name, value in given.items():
         if value is not None and value.shape != keep.shape:
             raise ValueError(f"{name} must be {[*keep.shape]} like the mask, got {[*value.shape]}")
+
+
+def _same_tops(keep: Tensor, tops: dict[str, Tensor | None]) -> None:
+    for name, value in tops.items():
+        if value is not None and (value.dim() != 3 or value.shape[:2] != keep.shape):
+            raise ValueError(f"{name} must be {[*keep.shape]} like the mask and K ids deep, got {[*value.shape]}")

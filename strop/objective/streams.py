@@ -1,6 +1,7 @@
 """The flat tensors that the objective reads, one value per trained token, no padding.
 
-Axes, in every file of this package: _N trained tokens, _S sequences (completions), _P prompts (groups).
+Axes, in every file of this package: _N trained tokens, _S sequences (completions), _P prompts (groups), _K the most
+likely ids of a position.
 """
 
 from __future__ import annotations
@@ -12,15 +13,21 @@ from torch import Tensor
 
 from strop.errors import ConfigError
 
+TOP_STREAMS = ("sampler_top_logp", "top_logp", "top_is_sampled")
+"""The streams that are [N, K]: what a top-K divergence reads."""
+
 
 @dataclass(frozen=True, slots=True)
 class Streams:
-    """What is known of every trained token: all [N].
+    """What is known of every trained token: all [N], those of the K most likely ids [N, K].
 
     `seq_N` is the index (int64, from 0) of the token's sequence among the sequences held here. Log-probs are of the
     sampled token, in nats, at one temperature: `logp` the policy's, `old` the policy's when the batch was taken,
     `sampler` the engine's, `ref` the frozen reference's, `masked` the policy's on a masked input. `entropy` is that
     of the policy's whole distribution at the token, with its gradient.
+
+    At the sampler's K most likely ids of each position, in one order: `sampler_top_logp` the sampler's log-probs,
+    `top_logp` the policy's (constants), and `top_is_sampled` which of them, if any, is the sampled token.
     """
 
     logp_N: Tensor
@@ -32,13 +39,16 @@ class Streams:
     ref_logp_N: Tensor | None = None
     masked_logp_N: Tensor | None = None
     entropy_N: Tensor | None = None
+    sampler_top_logp_NK: Tensor | None = None
+    top_logp_NK: Tensor | None = None
+    top_is_sampled_NK: Tensor | None = None
 
     def read(self, name: str) -> Tensor:
         """The optional stream of that name ("old_logp", ...); a ConfigError where it was not given."""
-        value_N: Tensor | None = getattr(self, f"{name}_N")
-        if value_N is None:
+        value: Tensor | None = getattr(self, f"{name}_NK" if name in TOP_STREAMS else f"{name}_N")
+        if value is None:
             raise ConfigError(f"reads {name}, which was not given: pass {name}=")
-        return value_N
+        return value
 
 
 def widened(value: Tensor) -> Tensor:

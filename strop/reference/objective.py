@@ -1,13 +1,13 @@
 """The loss of a row, token by token, with its metrics and its gradient by hand.
 
-value = sum over live tokens of  weight * ( trust(ratio, advantage) + sum of regularizers )
+value = sum over live tokens of  weight * ( correction * trust(ratio, advantage) + sum of regularizers )
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
@@ -15,9 +15,10 @@ from strop.errors import ConfigError
 from strop.metrics import High, Low, Mean, Metric, Sum
 from strop.reference.aggregation import token_weights
 from strop.reference.arrays import Batch, Floats, Grid, floats, grid
+from strop.reference.correction import factor
 from strop.reference.ratio import BOUND, hand_back, ratios
 from strop.reference.regularizer import kl_token
-from strop.reference.trust import TRUSTS
+from strop.reference.trust import TRUSTS, geometric
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,19 +55,23 @@ def policy_loss(
     sampler_logp: ArrayLike | None = None,
     masked_logp: ArrayLike | None = None,
     entropy: ArrayLike | None = None,
+    sampler_top_logp: ArrayLike | None = None,
+    top_logp: ArrayLike | None = None,
+    top_is_sampled: ArrayLike | None = None,
 ) -> Loss:
-    """The row's loss over padded arrays.    all [B, T], but group [B] and advantage [B] or [B, T]
+    """The row's loss over padded arrays.    all [B, T], but group [B], advantage [B] or [B, T], the tops [B, T, K]
 
     Raises:
         ConfigError: a stream that the row reads is not there, or its constant mean has no length.
     """
     given = {"old_logp": old_logp, "sampler_logp": sampler_logp, "ref_logp": ref_logp, "masked_logp": masked_logp}
-    read = demanded(row, {**given, "entropy": entropy})
+    tops = {"sampler_top_logp": sampler_top_logp, "top_logp": top_logp, "top_is_sampled": top_is_sampled}
+    read = demanded(row, {**given, "entropy": entropy, **tops})
     batch = Batch(grid(mask), grid(logp), read[f"{row.ratio.anchor}_logp"])
     weights = grid(token_weights(mask, group, row.aggregation) if weight is None else weight)
     credit = floats(advantage)
     advantages = grid(credit) if credit.ndim == 2 else [[a] * len(batch.mask[0]) for a in credit.tolist()]
-    terms = [policy_term(row, batch, weights, advantages)]
+    terms = [policy_term(row, batch, weights, advantages, read)]
     for regularizer in row.regularizers:
         if regularizer.kind == "kl":
             terms.append(kl_term(regularizer, batch, weights, read["ref_logp"]))
@@ -85,9 +90,9 @@ def policy_loss(
     return Loss(metrics["loss"].total, metrics, total, gradient, entropy_gradient)
 
 
-def demanded(row: Any, given: dict[str, ArrayLike | None]) -> dict[str, Grid]:
+def demanded(row: Any, given: dict[str, ArrayLike | None]) -> dict[str, Any]:
     """The streams that the row reads; a ConfigError naming row and stream where one was not given."""
-    read: dict[str, Grid] = {}
+    read: dict[str, Any] = {}
     for name in sorted(row.reads):
         value = given[name]
         if value is None:
@@ -96,35 +101,88 @@ def demanded(row: Any, given: dict[str, ArrayLike | None]) -> dict[str, Grid]:
     return read
 
 
-def policy_term(row: Any, batch: Batch, weight: Grid, advantage: Grid) -> Term:
-    """trust(ratio, advantage) at every token."""
+def policy_term(row: Any, batch: Batch, weight: Grid, advantage: Grid, read: dict[str, Any]) -> Term:
+    """trust(ratio, advantage) at every token, times its correction."""
     ratio = ratios(row.ratio.kind, batch)
-    loss, slope, gradient = batch.zeros(), batch.zeros(), batch.zeros()
-    high: list[tuple[int, int]] = []
-    low: list[tuple[int, int]] = []
-    for i, t in batch.live:
-        trust = TRUSTS[row.trust.kind]
-        token = trust(ratio[i][t], advantage[i][t], batch.logp[i][t], batch.anchor[i][t], **asdict(row.trust))
-        loss[i][t] = token.loss
-        slope[i][t] = weight[i][t] * token.by_ratio
-        gradient[i][t] = weight[i][t] * token.by_logp
-        high += [(i, t)] if token.high else []
-        low += [(i, t)] if token.low else []
-    through_ratio = hand_back(row.ratio.kind, slope, ratio, batch)
-    for i, t in batch.live:
-        gradient[i][t] += through_ratio[i][t]
+    factors, corrections = corrected(row.correction, batch, read)
+    share = [[w * c for w, c in zip(ws, cs, strict=True)] for ws, cs in zip(weight, factors, strict=True)]
+    if row.trust.kind == "geometric":
+        held = completions(row, batch, ratio, advantage=advantage, share=share)
+    else:
+        held = tokens(row, batch, ratio, advantage=advantage, share=share, read=read)
+    loss = [[x * c for x, c in zip(xs, cs, strict=True)] for xs, cs in zip(held.loss, factors, strict=True)]
+    through_ratio = hand_back(row.ratio.kind, held.slope, ratio, batch)
+    gradient = floats(held.gradient) + floats(through_ratio)
     values = [ratio[i][t] for i, t in batch.live]
     metrics: dict[str, Metric] = {
         "ratio": mean(values),
-        "clip_high": Mean(len(high), len(values)),
-        "clip_low": Mean(len(low), len(values)),
-        "clip_ratio/high_mean": Mean(len(high), len(values)),
-        "clip_ratio/low_mean": Mean(len(low), len(values)),
-        "clip_ratio/high_prob": mean([math.exp(batch.anchor[i][t]) for i, t in high]),
+        "clip_high": Mean(len(held.high), len(values)),
+        "clip_low": Mean(len(held.low), len(values)),
+        "clip_ratio/high_mean": Mean(len(held.high), len(values)),
+        "clip_ratio/low_mean": Mean(len(held.low), len(values)),
+        "clip_ratio/high_prob": mean([math.exp(batch.anchor[i][t]) for i, t in held.high]),
+        **corrections,
     }
     if values:
         metrics |= {"ratio/max": High(max(values)), "ratio/min": Low(min(values))}
-    return Term(loss, gradient, batch.zeros(), metrics)
+    return Term(loss, gradient.tolist(), batch.zeros(), metrics)
+
+
+class Held(NamedTuple):
+    """Of every token the loss before its correction, and its share of the loss differentiated by ratio and by logp."""
+
+    loss: Grid
+    slope: Grid
+    gradient: Grid
+    high: list[tuple[int, int]]
+    low: list[tuple[int, int]]
+
+
+def tokens(row: Any, batch: Batch, ratio: Grid, *, advantage: Grid, share: Grid, read: dict[str, Any]) -> Held:
+    """A trust region that looks at one token at a time."""
+    held = Held(batch.zeros(), batch.zeros(), batch.zeros(), [], [])
+    for i, t in batch.live:
+        numbers = asdict(row.trust)
+        if numbers.get("topk"):
+            tops = zip(*(read[name][i][t] for name in ("sampler_top_logp", "top_logp", "top_is_sampled")), strict=True)
+            numbers["others"] = [(mu, pi) for mu, pi, sampled in tops if not sampled]
+        token = TRUSTS[row.trust.kind](ratio[i][t], advantage[i][t], batch.logp[i][t], batch.anchor[i][t], **numbers)
+        held.loss[i][t] = token.loss
+        held.slope[i][t] = share[i][t] * token.by_ratio
+        held.gradient[i][t] = share[i][t] * token.by_logp
+        held.high.extend([(i, t)] if token.high else [])
+        held.low.extend([(i, t)] if token.low else [])
+    return held
+
+
+def completions(row: Any, batch: Batch, ratio: Grid, *, advantage: Grid, share: Grid) -> Held:
+    """A trust region that looks at a completion at a time: the geometric mean."""
+    held = Held(batch.zeros(), batch.zeros(), batch.zeros(), [], [])
+    for i in sorted({i for i, _ in batch.live}):
+        steps = batch.steps(i)
+        one = geometric([ratio[i][t] for t in steps], [advantage[i][t] for t in steps], **asdict(row.trust))
+        for n, t in enumerate(steps):
+            held.loss[i][t] = one.loss[n]
+            held.slope[i][t] = sum(share[i][u] * one.by_ratio[m][n] for m, u in enumerate(steps))
+            held.high.extend([(i, t)] if one.high[n] else [])
+            held.low.extend([(i, t)] if one.low[n] else [])
+    return held
+
+
+def corrected(correction: Any, batch: Batch, read: dict[str, Any]) -> tuple[Grid, dict[str, Metric]]:
+    """What each token's policy loss is multiplied by, 1 without a correction, and the metrics of one."""
+    factors = [[1.0] * len(row) for row in batch.mask]
+    if correction is None:
+        return factors, {}
+    mismatch = Batch(batch.mask, read["old_logp"], read["sampler_logp"])
+    found = {(i, t): factor(correction, mismatch, i, t) for i, t in batch.live}
+    for (i, t), one in found.items():
+        factors[i][t] = one.value
+    return factors, {
+        "correction": mean([one.value for one in found.values()]),
+        "correction/dropped": mean([float(one.dropped) for one in found.values()]),
+        "correction/capped": mean([float(one.capped) for one in found.values()]),
+    }
 
 
 def kl_term(kl: Any, batch: Batch, weight: Grid, ref: Grid) -> Term:

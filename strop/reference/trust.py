@@ -1,12 +1,13 @@
 """What a move may earn, for one token: the loss as the papers write it, and its two derivatives.
 
-r is the ratio, A the advantage; logp and anchor are the log-probs that the ratio was made of.
+r is the ratio, A the advantage; logp and anchor are the log-probs that the ratio was made of. A geometric mean couples
+the tokens of a completion: it is written for all of them at once.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -35,13 +36,27 @@ def clip(
 
 
 def divergence(
-    r: float, A: float, logp: float, anchor: float, *, measure: str, low: float, high: float, cap: float = math.inf
+    r: float,
+    A: float,
+    logp: float,
+    anchor: float,
+    *,
+    measure: str,
+    low: float,
+    high: float,
+    cap: float = math.inf,
+    topk: int = 0,
+    others: Sequence[tuple[float, float]] = (),
 ) -> Token:
-    """-A sg(M min(r, cap)) (1 + logp - sg(logp)).    DPPO, arXiv 2602.04879 Eq. 12, binary divergences
+    """-A sg(M min(r, cap)) (1 + logp - sg(logp)).    DPPO, arXiv 2602.04879 Eq. 12, 15-16
 
-    M = 0 if A > 0, r > 1 and D > high, or A < 0, r < 1 and D > low. D is D(anchor || policy).
+    M = 0 if A > 0, r > 1 and D > high, or A < 0, r < 1 and D > low. D is D(anchor || policy): binary for topk 0, else
+    over buckets, `others` being the log-probs (anchor's, policy's) of the anchor's topk tokens without the sampled one.
     """
-    moved = {"tv": binary_tv, "kl": binary_kl}[measure](anchor, logp)
+    if topk:
+        moved = {"tv": bucket_tv, "kl": bucket_kl}[measure](buckets(anchor, logp, others))
+    else:
+        moved = {"tv": binary_tv, "kl": binary_kl}[measure](anchor, logp)
     too_high = A > 0 and r > 1 and moved > high
     too_low = A < 0 and r < 1 and moved > low
     weight = 0.0 if too_high or too_low else min(r, cap)
@@ -61,9 +76,70 @@ def gate(r: float, A: float, logp: float, anchor: float, *, positive: float = 1.
     return Token(-A * 4 / tau * s, -A * 4 * s * (1 - s), 0.0, False, False)
 
 
+def gamma(
+    r: float,
+    A: float,
+    logp: float,
+    anchor: float,
+    *,
+    k_positive: float = 2.0,
+    lambda_positive: float = 3.0,
+    k_negative: float = 3.0,
+    lambda_negative: float = 2.0,
+) -> Token:
+    """-A sg(phi(r)) logp, phi(r) = r^k exp(lambda (1 - r)).    VESPO, arXiv 2602.10693 section 3.4"""
+    k, rate = (k_negative, lambda_negative) if A < 0 else (k_positive, lambda_positive)
+    phi = r**k * math.exp(rate * (1 - r))
+    held = A != 0 and phi < 0.5
+    return Token(-A * phi * logp, 0.0, -A * phi, held and r > 1, held and r < 1)
+
+
+class Completion(NamedTuple):
+    """The tokens of one completion under a geometric mean: `by_ratio[t][u]` is d loss_t / d r_u."""
+
+    loss: list[float]
+    by_ratio: list[list[float]]
+    high: list[bool]
+    low: list[bool]
+
+
+def geometric(r: Sequence[float], A: Sequence[float], *, low: float = 0.4, high: float = 0.4) -> Completion:
+    """-A_t (product over u of r_u^sgn(A) clipped)^(1/L), clipped in log space to -low and high, each on one side.
+
+    GMPO, arXiv 2507.20673. log r_u becomes min(log r_u, high) where A_u > 0, max(log r_u, -low) where A_u < 0.
+    """
+    logs = [math.log(x) for x in r]
+    too_high = [a > 0 and x > high for x, a in zip(logs, A, strict=True)]
+    too_low = [a < 0 and x < -low for x, a in zip(logs, A, strict=True)]
+    allowed = [high if up else -low if down else x for x, up, down in zip(logs, too_high, too_low, strict=True)]
+    s = math.exp(sum(allowed) / len(allowed))
+    by_ratio = [
+        [0.0 if up or down else -a * s / len(r) / x for x, up, down in zip(r, too_high, too_low, strict=True)]
+        for a in A
+    ]
+    return Completion([-a * s for a in A], by_ratio, too_high, too_low)
+
+
 def open_(r: float, A: float, logp: float, anchor: float) -> Token:
     """-r A: policy gradient with its importance weight."""
     return Token(-r * A, -A, 0.0, False, False)
+
+
+def buckets(anchor: float, logp: float, others: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Probabilities (anchor's, policy's) of the sampled token, of each of the others, and of all that are left."""
+    known = [(math.exp(m), math.exp(p)) for m, p in ((anchor, logp), *others)]
+    rest = (1 - sum(m for m, _ in known), 1 - sum(p for _, p in known))
+    return [*known, (max(rest[0], 1e-12), max(rest[1], 1e-12))]
+
+
+def bucket_tv(pairs: list[tuple[float, float]]) -> float:
+    """Half the sum of |mu - pi|."""
+    return sum(abs(mu - pi) for mu, pi in pairs) / 2
+
+
+def bucket_kl(pairs: list[tuple[float, float]]) -> float:
+    """The sum of mu log(mu / pi), without the buckets where mu is 0."""
+    return sum(mu * (math.log(mu) - math.log(pi) if pi else math.inf) for mu, pi in pairs if mu)
 
 
 def binary_tv(anchor: float, logp: float) -> float:
@@ -83,5 +159,7 @@ TRUSTS: dict[str, Callable[..., Token]] = {
     "divergence": divergence,
     "truncate": truncate,
     "gate": gate,
+    "gamma": gamma,
     "open": open_,
 }
+"""Those of one token. The other is `geometric`, of a whole completion."""

@@ -5,6 +5,7 @@ import pytest
 from strop.algorithms import KINDS, ROWS, algorithm
 from strop.cli.code import helpers, listing
 from strop.objective.advantage import Standardized
+from strop.objective.correction import SequenceMask
 from strop.objective.ratio import SequenceRatio
 from strop.objective.regularizer import Kl
 from strop.objective.trust import Clip, Divergence
@@ -31,6 +32,8 @@ def test_helpers_are_followed_however_far_down_and_each_is_there_once() -> None:
         (Kl(0.1, "unbiased"), {"_unbiased", "_k3", "bounded_exp"}, {"_k2"}),
         (Divergence("tv", 0.1, 0.1), {"binary_tv"}, {"binary_kl"}),
         (Divergence("kl", 0.1, 0.1), {"binary_kl", "_log_rest"}, {"binary_tv"}),
+        (Divergence("kl", 0.1, 0.1, topk=5), {"top_kl", "top_buckets"}, {"top_tv"}),
+        (SequenceMask(mean="geometric", times="token"), {"geometric_rho", "token_rho"}, {"product_rho", "no_rho"}),
     ],
 )
 def test_of_a_table_of_functions_it_is_the_one_that_is_used(choice: object, there: set[str], absent: set[str]) -> None:
@@ -50,6 +53,6 @@ def test_every_helper_lies_in_the_objective_and_has_a_listing() -> None:
 
 def test_a_choice_of_each_kind_has_its_code() -> None:
     assert names(algorithm("dapo", aggregation="prompt").aggregation) == [
-        *("compact", "segment_sum", "_lengths", "segment_count", "widest")
+        *("weigh", "compact", "count", "_lengths", "segment_sum", "segment_count", "widest")
     ]
     assert all(callable(kind) for table in KINDS.values() for kind in table.values())

@@ -36,6 +36,8 @@ def test_a_row_is_explained_with_formula_source_and_code(capsys: pytest.CaptureF
         ("grpo", ["credit", "segment_mean", "bounded_exp", "_k3"]),
         ("dppo_tv", ["credit", "binary_tv", "_lengths"]),
         ("gspo", ["segment_mean", "segments"]),
+        ("gmpo", ["segment_mean", "bounded_exp"]),
+        ("vespo", ["segment_sum", "bounded_exp"]),
     ],
 )
 def test_the_functions_that_a_part_computes_with_are_printed_once(
@@ -53,6 +55,20 @@ def test_changes_are_explained_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert row["aggregation"] == {"kind": "prompt"}
     assert len(row["formula"]) == 5
     assert len(row["code"]) == 4
+
+
+def test_a_correction_stands_between_the_trust_region_and_the_regularizers() -> None:
+    row = changed("grpo", ["--objective.correction", "{kind: sequence_mask, mean: geometric, times: token}"])
+    found = parts(row)
+    assert [part["choice"] for part in found[3:]] == ["trust", "correction", "regularizers"]
+    helpers = [helper["name"] for helper in found[4]["helpers"]]
+    assert {"mismatch", "geometric_rho", "token_rho"} <= set(helpers) and "product_rho" not in helpers
+
+
+def test_a_top_k_divergence_is_explained_with_its_buckets() -> None:
+    trust = "{kind: divergence, measure: tv, low: 0.2, high: 0.2, topk: 20}"
+    [part] = [part for part in parts(changed("dppo_tv", ["--objective.trust", trust])) if part["choice"] == "trust"]
+    assert {"top_buckets", "top_tv"} <= {helper["name"] for helper in part["helpers"]}
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from dataclasses import FrozenInstanceError, fields
 import pytest
 
 from strop.errors import ConfigError
-from strop.objective.choices import KINDS, choose, choose_regularizers
+from strop.objective.choices import KINDS, choose, choose_correction, choose_regularizers
+from strop.objective.correction import SequenceMask, TokenTruncate
 from strop.objective.regularizer import EntropyBonus, Kl
 from strop.objective.trust import Clip, Divergence
 
@@ -51,11 +52,20 @@ def test_numbers_may_come_as_text_the_way_yaml_reads_an_exponent() -> None:
         ("advantage", Clip(), "is not a name, a dict or a record of standardized"),
         ("ratio", {"kind": "token", "anchor": "rollout"}, "anchor is 'rollout'"),
         ("regularizers", {"kind": "kl", "beta": 0.1, "estimator": "k1"}, "k1 is refused"),
+        ("correction", "token_trunkate", "unknown correction 'token_trunkate'; did you mean token_truncate"),
+        ("correction", {"kind": "sequence_mask", "mean": "mean"}, "mean is 'mean'; use product or geometric"),
     ],
 )
 def test_what_cannot_be_a_choice_is_told_what_can(choice: str, value: object, says: str) -> None:
     with pytest.raises(ConfigError, match=says):
         choose(choice, value)
+
+
+def test_a_correction_is_one_or_none() -> None:
+    assert choose_correction("none") is None
+    assert choose_correction("token_truncate") == TokenTruncate(2.0)
+    nemo = {"kind": "sequence_mask", "low": 0.999, "high": 1.002, "mean": "geometric", "times": "token"}
+    assert choose_correction(nemo) == SequenceMask(0.999, 1.002, "geometric", "token")
 
 
 def test_regularizers_are_one_or_several_each_kind_once() -> None:

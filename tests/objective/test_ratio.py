@@ -10,7 +10,7 @@ import torch
 
 import strop
 from strop.errors import ConfigError
-from strop.objective.ratio import RATIOS, SequenceRatio, SequenceTokenRatio, TokenRatio
+from strop.objective.ratio import RATIOS, Ratio, SequenceProductRatio, SequenceRatio, SequenceTokenRatio, TokenRatio
 from tests.laws.batches import error, random_batch
 from tests.objective.twins import BOTH, Torch, Twin, close
 
@@ -19,7 +19,7 @@ ANCHOR = torch.tensor([-1.0, -2.0, -0.5, -0.1, -3.0], dtype=torch.float64)
 GAP = torch.tensor([0.2, -0.3, 0.4, 0.6, 0.0], dtype=torch.float64)
 
 
-def gradient(ratio: TokenRatio | SequenceRatio | SequenceTokenRatio, token: int) -> list[float]:
+def gradient(ratio: Ratio, token: int) -> list[float]:
     """d ratio[token] / d logp."""
     logp = (ANCHOR + GAP).requires_grad_()
     ratio(logp, ANCHOR, SEQ)[token].backward()
@@ -41,6 +41,18 @@ def test_sequence_ratio_is_the_geometric_mean_and_its_gradient_the_mean_score() 
 def test_sequence_token_ratio_has_the_sequences_value_and_the_tokens_gradient() -> None:
     close(SequenceTokenRatio()(ANCHOR + GAP, ANCHOR, SEQ), SequenceRatio()(ANCHOR + GAP, ANCHOR, SEQ))
     close(gradient(SequenceTokenRatio(), 1), [0, math.exp(0.1), 0, 0, 0])
+
+
+def test_sequence_product_is_the_whole_sequences_ratio_and_its_gradient_the_sum_of_scores() -> None:
+    w0, w1 = math.exp(0.6), math.exp(0.3)
+    close(SequenceProductRatio()(ANCHOR + GAP, ANCHOR, SEQ), [w0, w1, w0, w1, w1])
+    close(gradient(SequenceProductRatio(), 1), [0, w1, 0, w1, w1])
+
+
+def test_a_product_is_clamped_after_the_sum_and_not_token_by_token() -> None:
+    """+25 and -25 nats: the sequence is as likely as before, though each token alone is beyond the bound."""
+    gap = torch.tensor([25.0, -25.0], dtype=torch.float64)
+    close(SequenceProductRatio()(gap, torch.zeros(2).double(), torch.zeros(2).long()), [1.0, 1.0])
 
 
 @pytest.mark.parametrize("kind", list(RATIOS))

@@ -13,6 +13,9 @@ def test_a_stream_that_was_not_given_is_an_error_with_its_name() -> None:
     assert streams.read("old_logp") is one
     with pytest.raises(ConfigError, match="ref_logp, which was not given"):
         streams.read("ref_logp")
+    with pytest.raises(ConfigError, match="reads top_logp, which was not given: pass top_logp="):
+        streams.read("top_logp")
+    assert Streams(one, one, one, one.long(), top_logp_NK=one[:, None]).read("top_logp").shape == (1, 1)
 
 
 @pytest.mark.parametrize(

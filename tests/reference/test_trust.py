@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from strop.reference.trust import TRUSTS, clip, divergence, gate, open_, truncate
+from strop.reference.trust import TRUSTS, clip, divergence, gamma, gate, geometric, open_, truncate
 
 HALF = math.log(0.5)
 
@@ -41,7 +41,22 @@ def test_the_gate_and_the_open_region_at_ratio_one() -> None:
     assert (open_(3, 2, HALF, HALF).loss, open_(3, 2, HALF, HALF).by_ratio) == (-6, -2)
 
 
+def test_the_gamma_kernel_by_the_sign_of_the_advantage() -> None:
+    assert gamma(1, 2, HALF, HALF).by_logp == -2
+    assert gamma(2, 1, HALF, HALF).loss == pytest.approx(-4 * math.exp(-3) * HALF)
+    assert gamma(2, -1, HALF, HALF).by_logp == pytest.approx(8 * math.exp(-2))
+    assert (gamma(2, 1, HALF, HALF).high, gamma(0.2, 0, HALF, HALF).low) == (True, False)
+
+
+def test_a_geometric_mean_of_ratios_clipped_on_one_side_each() -> None:
+    found = geometric([math.e, 1 / math.e, 1.0], [1.0, 1.0, -2.0], low=0.4, high=0.4)
+    s = math.exp((0.4 - 1 + 0) / 3)
+    assert found.loss == pytest.approx([-s, -s, 2 * s])
+    assert found.by_ratio[0] == pytest.approx([0, -s / 3 * math.e, -s / 3])
+    assert (found.high, found.low) == ([True, False, False], [False, False, False])
+
+
 def test_there_is_a_twin_for_every_kind() -> None:
     from strop.algorithms import KINDS
 
-    assert set(TRUSTS) == set(KINDS["trust"])
+    assert {*TRUSTS, "geometric"} == set(KINDS["trust"])

@@ -13,12 +13,13 @@ import strop
 from tests.shape.source import ROOT, tree
 
 SIGNATURES = {
-    "algorithm": ["name", "advantage", "ratio", "trust", "aggregation", "regularizers", "length"],
+    "algorithm": ["name", "advantage", "ratio", "trust", "correction", "aggregation", "regularizers", "length"],
     "token_weights": ["mask", "group", "aggregation", "length"],
     "advantages": ["reward", "group", "kind"],
     "policy_loss": [
         *("row", "logp", "old_logp", "advantage", "mask", "group", "weight"),
         *("ref_logp", "sampler_logp", "masked_logp", "entropy"),
+        *("sampler_top_logp", "top_logp", "top_is_sampled"),
     ],
     "soft_overlong": ["length", "max_tokens", "buffer", "penalty"],
     "has_signal": ["score", "group", "tolerance"],
