@@ -2,16 +2,18 @@
 #   make train      sharpen the embedded policy (minutes on a CPU)
 #   make test       lint, types and the quick tests           make test-slow   the rest
 #   make tiny       rebuild the embedded policy from its seed  make lint        lint and types alone
+#   make peer-trl   TRL in .venv-trl, for strop's trainer of it and `strop check --against trl`
 #   make peer-verl  verl's loss code in .venv-verl, for `strop check --against verl`
 #   make clean      remove virtualenvs and caches; runs/ stays
 
 PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+TRL_PIP := .venv-trl/bin/python -m pip --disable-pip-version-check --quiet
 VERL_PIP := .venv-verl/bin/python -m pip --disable-pip-version-check --quiet
 ONE_THREAD_EACH := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
 
-.PHONY: train test test-slow tiny lint peer-verl clean
+.PHONY: train test test-slow tiny lint peer-trl peer-verl clean
 
 train: .venv/installed
 	$(BIN)/strop train $(ARGS)
@@ -19,8 +21,10 @@ train: .venv/installed
 test: lint
 	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 -m "not slow" $(ARGS)
 
-test-slow: .venv/installed-slow .venv-verl/installed
+test-slow: .venv/installed-slow .venv-trl/installed .venv-verl/installed
 	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 -m slow $(ARGS)
+	$(ONE_THREAD_EACH) .venv-trl/bin/pytest -n 2 -m peer tests/bridges
+	$(ONE_THREAD_EACH) .venv-verl/bin/pytest -n 2 -m peer tests/bridges
 
 tiny: .venv/installed
 	$(BIN)/python -m strop.assets.tiny.make $(ARGS)
@@ -29,6 +33,17 @@ lint: .venv/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/pyright
+
+peer-trl: .venv-trl/installed
+
+.venv-trl/installed: pyproject.toml constraints.txt
+	@test -x .venv-trl/bin/python || $(PYTHON) -m venv .venv-trl
+	@echo "installing torch, strop and TRL into .venv-trl"
+	@$(TRL_PIP) install torch --constraint constraints.txt
+	@$(TRL_PIP) install --editable . --constraint constraints.txt
+	@$(TRL_PIP) install trl==1.16.0 datasets==5.2.0 pytest pytest-xdist pytest-timeout hypothesis \
+	  --constraint constraints.txt
+	@touch $@
 
 # verl's losses need no GPU and none of its engines: its own dependencies are left out but for what they import.
 peer-verl: .venv-verl/installed
@@ -40,11 +55,12 @@ peer-verl: .venv-verl/installed
 	@$(VERL_PIP) install --editable . --constraint constraints.txt
 	@echo "installing verl's losses into .venv-verl"
 	@$(VERL_PIP) install tensordict==0.10.0 omegaconf==2.4.0 ray==2.60.0 datasets==5.2.0 codetiming==1.4.0 dill==0.4.1
+	@$(VERL_PIP) install pytest pytest-xdist pytest-timeout hypothesis --constraint constraints.txt
 	@$(VERL_PIP) install --no-deps verl==0.9.1
 	@touch $@
 
 clean:
-	rm -rf .venv .venv-verl .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf .venv .venv-trl .venv-verl .pytest_cache .ruff_cache .hypothesis build dist
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .venv/bin/python:
