@@ -25,12 +25,13 @@ def name_of(choice: Any) -> str:
         return "-"
     if choice.kind == "constant" and not choice.length:
         return "constant(rollout.max_tokens)"
-    numbers = [f"{name}={_number(value)}" for name, value in values_of(choice).items() if not _absent(name, value)]
+    numbers = [f"{name}={_number(value)}" for name, value in values_of(choice).items() if not absent(name, value)]
     return f"{choice.kind}({', '.join(numbers)})" if numbers else choice.kind
 
 
-def _absent(name: str, value: Any) -> bool:
-    return value == math.inf or (name == "topk" and not value)
+def absent(name: str, value: Any) -> bool:
+    """Whether a number stands for nothing: an infinite bound, no topk, a length that a run fills in."""
+    return value == math.inf or (name in ("topk", "length") and not value)
 
 
 def values_of(choice: Any) -> dict[str, Any]:
