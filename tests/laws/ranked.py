@@ -1,26 +1,36 @@
-"""What each rank does in tests/laws/test_ranks.py: three updates on recorded rollouts, its gradients written down."""
+"""What each rank does in tests/laws/test_ranks.py: the same updates alone and together, and how far they lie apart."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from strop.algorithms import algorithm
 from strop.batch.build import build
-from strop.policy.mesh import Mesh, join, whole
+from strop.metrics import Metrics
+from strop.policy.mesh import ALONE, Mesh, join, whole
 from strop.policy.model import Policy
 from strop.policy.optim import AdamW, Optimizer
 from strop.policy.step import Learner
-from tests.learner import nudged, ragged_groups, tiny_llama
+from strop.types import Group
+from tests.learner import gradient_error, nudged, ragged_groups, tiny_llama
 
 ROWS = ("dapo_prompt", "gspo", "grpo")
+SIZES = {"ragged": (4, 2, 3, 5, 1, 2, 3), "fewer rows than ranks": (2, 2, 2)}
 
-Recorded = dict[str, Any]
 
+@dataclass
+class Trained:
+    """Three updates of plain SGD with rate 0.1."""
 
-class PlainSGD(torch.optim.SGD):
-    """In Adam's place, so that the weights show the gradient's size."""
+    gradients: list[dict[str, Tensor]]
+    weights: dict[str, Tensor]
+    metrics: Metrics
+    tokens: list[int]
 
 
 def learner(row: str, mesh: Mesh, dtype: torch.dtype) -> Learner:
@@ -29,39 +39,85 @@ def learner(row: str, mesh: Mesh, dtype: torch.dtype) -> Learner:
     for one in (module, reference):
         mesh.shard(one)
     optimizer = Optimizer(module.parameters(), AdamW(0.1, max_grad_norm=1e9))
-    optimizer.adamw = PlainSGD(optimizer.masters, lr=0.1)  # type: ignore[assignment]
+    optimizer.adamw = torch.optim.SGD(optimizer.masters, lr=0.1)  # type: ignore[assignment]
     return Learner(Policy(module, 0.8), algorithm(row, length=12), optimizer, 48, Policy(reference, 0.8), mesh=mesh)
 
 
-def three_updates(row: str, mesh: Mesh, dtype: torch.dtype, *, masked: bool) -> Recorded:
-    """Train on three recorded batches of unequal groups; -> each update's gradient, the metrics, the weights."""
+def train(row: str, mesh: Mesh, dtype: torch.dtype, groups: Sequence[Group], *, masked: bool) -> Trained:
     trainer = learner(row, mesh, dtype)
-    gradients: list[dict[str, list[float]]] = []
     names = [name for name, _ in trainer.policy.module.named_parameters()]
+    gradients: list[dict[str, Tensor]] = []
     take = trainer.optimizer.step
 
+    def named(tensors: Sequence[Tensor]) -> dict[str, Tensor]:
+        return {name: whole(tensor.detach()).clone() for name, tensor in zip(names, tensors, strict=True)}
+
     def step(norm: float) -> None:
-        found = {n: whole(w.grad).double() for n, w in zip(names, trainer.optimizer.masters, strict=True)}
-        gradients.append({name: gradient.flatten().tolist() for name, gradient in found.items()})
+        gradients.append(named([weight.grad for weight in trainer.optimizer.masters if weight.grad is not None]))
         take(norm)
 
     trainer.optimizer.step = step  # type: ignore[method-assign]
-    groups = ragged_groups((4, 2, 3, 5, 1, 2, 3))
     batches = build(groups, trainer.row, updates=3, mask_truncated=masked, share=mesh.share)
     metrics = trainer.train(batches, lambda *_: None)
-    weights = {n: whole(w.detach()).double().flatten().tolist() for n, w in zip(names, trainer.optimizer.masters)}
-    kept = {name: [m.total, m.weight] for name, m in metrics.items() if name != "padding_share"}
-    return {"gradients": gradients, "metrics": kept, "weights": weights, "tokens": [b.tokens for b in batches]}
+    return Trained(gradients, named(trainer.optimizer.masters), metrics, [batch.tokens for batch in batches])
 
 
-def every_row(kind: str, dtype: str) -> dict[str, Recorded]:
-    """Called in every rank."""
-    torch.set_num_threads(1)
-    mesh = join(sharded=kind == "fsdp")
-    found = {
-        f"{row}{' masked' if masked else ''}": three_updates(row, mesh, getattr(torch, dtype), masked=masked)
-        for row in ROWS
-        for masked in (False, True)
+def apart(found: Trained, right: Trained) -> dict[str, Any]:
+    """The worst gradient of three updates, the largest difference of a weight, and of a metric."""
+    assert found.metrics.keys() == right.metrics.keys()
+    pairs = [(found.metrics[name], right.metrics[name]) for name in right.metrics if name != "padding_share"]
+    return {
+        "gradient": [gradient_error(g, r) for g, r in zip(found.gradients, right.gradients, strict=True)],
+        "weight": max(float((found.weights[n] - w).abs().max()) for n, w in right.weights.items()),
+        "metric": max(
+            max(abs(f.total - r.total) / max(1.0, abs(r.total)), abs(f.weight - r.weight)) for f, r in pairs
+        ),
+        "size": min(float(torch.cat([g.flatten() for g in r.values()]).norm()) for r in right.gradients),
+        "tokens": found.tokens,
     }
+
+
+def every_case(dtype: str) -> dict[str, Any]:
+    """Called in every rank: data parallel and FSDP2, three rows, masked or not, with rows enough for all or not."""
+    torch.set_num_threads(1)
+    mesh = join()
+    kind = getattr(torch, dtype)
+    found: dict[str, Any] = {}
+    for row in ROWS:
+        for name, sizes in SIZES.items():
+            for masked in (False, True) if name == "ragged" else (False,):
+                groups = ragged_groups(sizes)
+                right = train(row, ALONE, kind, groups, masked=masked)
+                for sharded in (False, True):
+                    got = train(row, replace(mesh, sharded=sharded), kind, groups, masked=masked)
+                    case = f"{row}, {'fsdp' if sharded else 'data'}, {name}{', masked' if masked else ''}"
+                    found[case] = apart(got, right)
+    mesh.close()
+    return found
+
+
+def nothing_to_train() -> dict[str, Any]:
+    """Called in every rank: each completion was cut off and is masked; then one update in which one rank has a row."""
+    torch.set_num_threads(1)
+    mesh = join()
+    found: dict[str, Any] = {}
+    for sharded in (False, True):
+        trainer = learner("dapo", replace(mesh, sharded=sharded), torch.float64)
+        before = [whole(weight.detach()).clone() for weight in trainer.optimizer.masters]
+        share = trainer.mesh.share
+        metrics = trainer.train(
+            build(ragged_groups((1, 1, 1)), trainer.row, mask_truncated=True, share=share), lambda *_: None
+        )
+        after = [whole(weight.detach()) for weight in trainer.optimizer.masters]
+        moved = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+        [lonely] = build(ragged_groups((2,)), trainer.row, mask_truncated=True, share=share)
+        later = trainer.train([lonely], lambda *_: None)
+        found["fsdp" if sharded else "data"] = {
+            "skipped": metrics["updates/skipped"].total / mesh.ranks,
+            "updates": trainer.optimizer.updates,
+            "moved": moved,
+            "tokens": lonely.tokens,
+            "norm": later["grad_norm"].mean,
+        }
     mesh.close()
     return found
