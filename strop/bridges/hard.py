@@ -37,8 +37,8 @@ class HardBatch:
         return HardBatch(**{name: getattr(self, name)[which] for name in self.__slots__})
 
 
-def hard_batch(*, masked: bool = True, seed: int = 0) -> HardBatch:
-    """The batch, with its two masked completions or with all of them live."""
+def hard_batch(*, masked: bool = True, apart: float = 0.4, seed: int = 0) -> HardBatch:
+    """The batch, with its two masked completions or with all of them live; log-ratios have deviation `apart`."""
     noise = torch.Generator().manual_seed(seed)
     shape = (len(LENGTHS), LONGEST)
 
@@ -52,7 +52,7 @@ def hard_batch(*, masked: bool = True, seed: int = 0) -> HardBatch:
     if masked:
         mask[list(MASKED)] = False
     return HardBatch(
-        logp=moved(old, 0.4),
+        logp=moved(old, apart),
         old_logp=old,
         ref_logp=moved(old, 0.4),
         sampler_logp=moved(old, 0.05),
