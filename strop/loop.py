@@ -226,7 +226,7 @@ class Trainer:
         """The rollouts of these (draw, prompt, prompt ids)."""
         rollout = self.config.rollout
         requests = [Request(draw=draw, prompt_ids=ids, completions=rollout.completions) for draw, _, ids in asked]
-        sampling = Sampling(rollout.max_tokens, rollout.temperature, self.config.seed, "train")
+        sampling = Sampling(rollout.max_tokens, rollout.temperature, self.config.seed, "train", self.learner.row.topk)
         overlong = Overlong(rollout.max_tokens, rollout.overlong.buffer, rollout.overlong.penalty)
         tick = interruptible("sample", self.watch, self.stopper)
         finished = self.engine.sample(requests, sampling, tick)

@@ -42,7 +42,9 @@ class Completion:
     """A sampled answer: ids as sampled (the end token included), the sampler's log-probs, and who wrote it.
 
     `sampler_logp[t]` is log mu(ids[t]) in nats, at the sampling temperature, over the full vocabulary.
-    `version` counts the steps that had been trained when it was written.
+    `version` counts the steps that had been trained when it was written. For a row that reads them `top_ids`
+    and `top_logp` hold the sampler's K most likely ids of each position and their log-probs, token by token, as
+    strop.packing writes them; else they are empty.
     """
 
     ids: tuple[int, ...]
@@ -50,6 +52,8 @@ class Completion:
     text: str
     finish: Finish
     version: int
+    top_ids: str = ""
+    top_logp: str = ""
 
     @property
     def truncated(self) -> bool:

@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from strop.errors import ConfigError
 from strop.objective.aggregation import Counts, count
 from strop.objective.objective import Algorithm
-from strop.types import Group, Rollout
+from strop.packing import unpacked_floats, unpacked_ints
+from strop.types import Completion, Group, Rollout
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +29,8 @@ class Batch:
 
     ids_S is ragged: the prompt and completion of each sequence. live_S marks the sequences that train: a masked one
     (a truncated completion under `mask_truncated`) left before anything was counted. The flat _N columns hold, for
-    every live token, its sequence, its weight and the sampler's log-prob.
+    every live token, its sequence, its weight and the sampler's log-prob; the _NK ones, for a row that reads them, the
+    sampler's K most likely ids of its position and their log-probs.
     """
 
     ids_S: tuple[Tensor, ...]
@@ -37,6 +41,8 @@ class Batch:
     seq_N: Tensor
     weight_N: Tensor
     sampler_logp_N: Tensor
+    top_ids_NK: Tensor | None = None
+    sampler_top_logp_NK: Tensor | None = None
 
     @property
     def tokens(self) -> int:
@@ -122,6 +128,7 @@ def _batch(groups: Sequence[Group], row: Algorithm, advantage_S: Tensor, mask_tr
     tokens_S = torch.tensor([r.completion.tokens for _, _, r in rows], dtype=torch.int64) * live_S
     seq_N = torch.repeat_interleave(torch.arange(len(rows)), tokens_S)
     live = [every[s][2].completion for s in mine if alive[s]]
+    top_ids_NK, sampler_top_logp_NK = tops(live, row) if row.topk else (None, None)
     return Batch(
         ids_S=tuple(torch.tensor([*g.prompt_ids, *r.completion.ids], dtype=torch.int64) for _, g, r in rows),
         prompt_tokens_S=torch.tensor([len(g.prompt_ids) for _, g, _ in rows], dtype=torch.int64),
@@ -131,7 +138,24 @@ def _batch(groups: Sequence[Group], row: Algorithm, advantage_S: Tensor, mask_tr
         seq_N=seq_N,
         weight_N=row.weights(seq_N, group_S, summed(count(seq_N, group_S, len(groups)), share)),
         sampler_logp_N=torch.tensor([x for c in live for x in c.sampler_logp], dtype=torch.float32),
+        top_ids_NK=top_ids_NK,
+        sampler_top_logp_NK=sampler_top_logp_NK,
     )
+
+
+def tops(live: Sequence[Completion], row: Algorithm) -> tuple[Tensor, Tensor]:
+    """The sampler's most likely ids of every live token's position, and their log-probs.    -> [N, K], [N, K]
+
+    Raises:
+        ConfigError: a completion came without them, or with those of another K.
+    """
+    for completion in live:
+        if unpacked_ints(completion.top_ids).size != completion.tokens * row.topk:
+            text = f"looks at the sampler's {row.topk} most likely tokens, and a completion came without them"
+            raise ConfigError(f"{row.name} {text}: sample with topk={row.topk}")
+    ids = np.concatenate([np.zeros(0, np.int32), *(unpacked_ints(completion.top_ids) for completion in live)])
+    logp = np.concatenate([np.zeros(0, np.float32), *(unpacked_floats(completion.top_logp) for completion in live)])
+    return torch.tensor(ids, dtype=torch.int64).reshape(-1, row.topk), torch.tensor(logp).reshape(-1, row.topk)
 
 
 def summed(counts: Counts, share: Share) -> Counts:

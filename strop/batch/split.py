@@ -35,6 +35,11 @@ class MicroBatch:
         return self.row_n
 
     @property
+    def sampled_n(self) -> Tensor:
+        """The id of each live token."""
+        return self.ids_BT[self.row_n, self.column_n]
+
+    @property
     def padded_tokens(self) -> int:
         return self.ids_BT.numel()
 

@@ -22,7 +22,7 @@ from strop.objective.correction import Corrected, Correction
 from strop.objective.ratio import Anchor, Ratio
 from strop.objective.regularizer import Penalty, Regularizer
 from strop.objective.streams import Streams, widened, widest
-from strop.objective.trust import Trust, Trusted
+from strop.objective.trust import Divergence, Trust, Trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Algorithm:
                 "its ratio is taken against the sampler, so it holds the mismatch already; use none, or an old anchor"
             )
             raise ConfigError(f"{self.name}: correction {self.correction.kind}: {text}")
-        if self.trust.reads & {"sampler_top_logp"} and self.anchor != "sampler":
+        if self.topk and self.anchor != "sampler":
             text = "topk compares with the sampler's most likely tokens, and the ratio must be taken against it too"
             raise ConfigError(f"{self.name}: trust {self.trust.kind}: {text}: give ratio {{anchor: sampler}}")
 
@@ -63,6 +63,11 @@ class Algorithm:
         corrections = () if self.correction is None else (self.correction,)
         choices = (self.advantage, self.ratio, self.trust, *corrections, self.aggregation, *self.regularizers)
         return frozenset(name for choice in choices for name in choice.reads)
+
+    @property
+    def topk(self) -> int:
+        """How many of the sampler's most likely tokens the row looks at in each position; 0 for none."""
+        return self.trust.topk if isinstance(self.trust, Divergence) else 0
 
     @property
     def anchor(self) -> Anchor:

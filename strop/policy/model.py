@@ -32,7 +32,19 @@ class Policy:
     def score(
         self, micro: MicroBatch, *, entropy_gradient: bool = False, with_entropy: bool = True
     ) -> tuple[Tensor, Tensor | None]:
-        """log pi(token) and the entropy of pi at each live token of the micro-batch, in nats: -> [n], [n].
+        """log pi(token) and the entropy of pi at each live token of the micro-batch, in nats: -> [n], [n]."""
+        logp_n, entropy_n, _ = self.score_at(micro, None, entropy_gradient=entropy_gradient, with_entropy=with_entropy)
+        return logp_n, entropy_n
+
+    def score_at(
+        self,
+        micro: MicroBatch,
+        top_ids_nK: Tensor | None,
+        *,
+        entropy_gradient: bool = False,
+        with_entropy: bool = True,
+    ) -> tuple[Tensor, Tensor | None, Tensor | None]:
+        """The same, and log pi of `top_ids_nK` at each live token, without gradient: -> [n], [n], [n, K].
 
         Logits are divided by the sampling temperature first. fp32, or wider if the model is. Right padding stands
         after every real token, which causal attention never sees: the numbers are those of single rows.
@@ -45,10 +57,11 @@ class Policy:
         logits_nV = logits_nV.to(torch.promote_types(logits_nV.dtype, torch.float32)) / self.temperature
         every_nV = torch.log_softmax(logits_nV, dim=-1)
         logp_n = every_nV.gather(-1, ids_BT[row_n, column_n].unsqueeze(-1)).squeeze(-1)
+        top_logp_nK = None if top_ids_nK is None else every_nV.detach().gather(-1, top_ids_nK.to(self.device))
         if not with_entropy:
-            return logp_n, None
+            return logp_n, None, top_logp_nK
         with torch.set_grad_enabled(entropy_gradient and torch.is_grad_enabled()):
-            return logp_n, entropy(every_nV if entropy_gradient else every_nV.detach())
+            return logp_n, entropy(every_nV if entropy_gradient else every_nV.detach()), top_logp_nK
 
 
 def entropy(logp_nV: Tensor) -> Tensor:

@@ -114,8 +114,11 @@ class Learner:
     def streams(self, scored: Scored, micro: MicroBatch) -> Streams:
         """The streams of one micro-batch, of which the row will read its own."""
         batch = scored.batch
-        logp_n, entropy_n = self.policy.score(micro, entropy_gradient="entropy" in self.row.reads)
         mine = micro.index_n
+        top_ids_nK = None if batch.top_ids_NK is None else batch.top_ids_NK[mine]
+        logp_n, entropy_n, top_logp_nK = self.policy.score_at(
+            micro, top_ids_nK, entropy_gradient="entropy" in self.row.reads
+        )
 
         def here(column_N: Tensor) -> Tensor:
             return column_N[mine].to(logp_n.dtype).to(logp_n.device)  # in this order: MPS has no float64
@@ -129,6 +132,11 @@ class Learner:
             sampler_logp_N=here(batch.sampler_logp_N),
             ref_logp_N=None if scored.ref_logp_N is None else here(scored.ref_logp_N),
             entropy_N=entropy_n,
+            sampler_top_logp_NK=None if batch.sampler_top_logp_NK is None else here(batch.sampler_top_logp_NK),
+            top_logp_NK=top_logp_nK,
+            top_is_sampled_NK=None
+            if top_ids_nK is None
+            else (top_ids_nK == micro.sampled_n[:, None]).to(logp_n.device),
         )
 
     def score(self, policy: Policy, scored: Scored, phase: str, tick: Tick) -> Tensor:

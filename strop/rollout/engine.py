@@ -52,21 +52,26 @@ class Sampling:
     max_tokens    tokens, the end token included; a completion that reaches it without one has finish "length"
     temperature   logits are divided by it; 0 = greedy: the first maximum, with the log-probs of the undivided logits
     seed, stream  with draw and completion index, the name of a completion's random stream (engine_streams.py)
+    topk          how many of the most likely ids of each position are recorded, with their log-probs; nothing is drawn
+                  from them alone
 
     Raises:
-        ConfigError: max_tokens below 1, or a temperature below 0 or not finite.
+        ConfigError: max_tokens below 1, a temperature below 0 or not finite, or topk below 0.
     """
 
     max_tokens: int
     temperature: float = 1.0
     seed: int = 0
     stream: str = "train"
+    topk: int = 0
 
     def __post_init__(self) -> None:
         if self.max_tokens < 1:
             raise ConfigError(f"max_tokens must be at least 1, not {self.max_tokens}")
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
             raise ConfigError(f"temperature must be 0 (greedy) or a positive number, not {self.temperature}")
+        if self.topk < 0:
+            raise ConfigError(f"topk must be 0 or more, not {self.topk}")
 
 
 class Engine(Protocol):

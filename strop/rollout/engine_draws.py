@@ -14,7 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from strop.errors import NumericsError
+from strop.errors import ConfigError, NumericsError
+from strop.packing import packed_floats, packed_ints
 
 ROWS_TOGETHER = 4
 MANY_ROWS = 12
@@ -29,24 +30,37 @@ ELEMENTS_AT_ONCE = 2**24
 
 @dataclass(frozen=True, slots=True)
 class Sampled:
-    """One completion as sampled: its ids, the log-prob of each in nats, and whether an end token was the last."""
+    """One completion as sampled: its ids, the log-prob of each in nats, and whether an end token was the last.
+
+    `top_ids` and `top_logp` are the most likely ids of each position and their log-probs, as strop.packing writes them.
+    """
 
     ids: list[int]
     logp: list[float]
     stopped: bool
+    top_ids: str = ""
+    top_logp: str = ""
 
 
 class Draws:
     """The running batch of N completions, in rows that leave as they finish.
 
     `uniform_NT` holds each completion's random numbers (engine_streams). Rows beyond N are dummies that make
-    a small batch steady: they are stepped, never recorded.
+    a small batch steady: they are stepped, never recorded. The `topk` most likely ids of each position are recorded
+    beside the one that was drawn.
     """
 
     def __init__(
-        self, uniform_NT: NDArray[np.float64], eos_ids: Sequence[int], temperature: float, device: torch.device
+        self,
+        uniform_NT: NDArray[np.float64],
+        eos_ids: Sequence[int],
+        temperature: float,
+        device: torch.device,
+        *,
+        topk: int = 0,
     ) -> None:
         count, steps = uniform_NT.shape
+        self.topk = topk
         # Metal has no float64; its logits are few enough to be picked from on the CPU.
         self.device = torch.device("cpu") if device.type == "mps" else device
         self.temperature = temperature
@@ -62,6 +76,8 @@ class Draws:
         self.alive_R = self.row_R < count
         self.ids_TN = torch.zeros(steps, count + 1, dtype=torch.long, device=self.device)
         self.logp_TN: Tensor | None = None
+        self.top_ids_TNK = torch.zeros(steps, count + 1, topk, dtype=torch.int32, device=self.device)
+        self.top_logp_TNK = torch.zeros(steps, count + 1, topk, dtype=torch.float32, device=self.device)
         self.length_N = torch.zeros(count + 1, dtype=torch.long, device=self.device)
         self.stopped_N = torch.zeros(count + 1, dtype=torch.long, device=self.device)
 
@@ -77,6 +93,10 @@ class Draws:
     def take(self, logits_RV: Tensor) -> Tensor:
         """The next token of every row, recorded for those that still run:   [R, V] -> ids [R]"""
         ids_R, logp_R = pick(logits_RV.to(self.device), self.uniform_TN[self.step, self.row_R], self.temperature)
+        if self.topk:
+            top_ids_RK, top_logp_RK = likeliest(logits_RV.to(self.device), self.temperature, self.topk)
+            self.top_ids_TNK[self.step].index_copy_(0, self.row_R, top_ids_RK.to(torch.int32))
+            self.top_logp_TNK[self.step].index_copy_(0, self.row_R, top_logp_RK.to(torch.float32))
         if self.logp_TN is None:
             self.logp_TN = torch.zeros(self.ids_TN.shape, dtype=logp_R.dtype, device=self.device)
         self.ids_TN[self.step].index_copy_(0, self.row_R, ids_R)
@@ -111,7 +131,16 @@ class Draws:
         within_TN = torch.arange(self.steps, device=self.device)[:, None] < self.length_N
         if not bool(torch.isfinite(self.logp_TN[:, : self.count][within_TN[:, : self.count]]).all()):
             raise NumericsError("the model's logits are not finite while sampling; the weights are damaged or overflow")
-        return [Sampled(ids_NT[n][: lengths[n]], logp_NT[n][: lengths[n]], bool(stopped[n])) for n in range(self.count)]
+        tops = [self._top(n, lengths[n]) for n in range(self.count)]
+        return [
+            Sampled(ids_NT[n][: lengths[n]], logp_NT[n][: lengths[n]], bool(stopped[n]), *tops[n])
+            for n in range(self.count)
+        ]
+
+    def _top(self, n: int, length: int) -> tuple[str, str]:
+        """The most likely ids of a completion's positions, and their log-probs, packed."""
+        ids_TK, logp_TK = self.top_ids_TNK[:length, n].cpu(), self.top_logp_TNK[:length, n].cpu()
+        return packed_ints(ids_TK.numpy()), packed_floats(logp_TK.numpy())
 
 
 def steady(rows: int) -> int:
@@ -140,7 +169,24 @@ def pick(logits_RV: Tensor, uniform_R: Tensor, temperature: float) -> tuple[Tens
     return ids_R, logp_RV.gather(-1, ids_R[:, None]).squeeze(-1)
 
 
+def likeliest(logits_RV: Tensor, temperature: float, k: int) -> tuple[Tensor, Tensor]:
+    """The k most likely tokens of every row, the likeliest first, with the log-probs of `pick`:   -> [R, k], [R, k]
+
+    Raises:
+        ConfigError: the vocabulary has fewer than k tokens.
+    """
+    if k > logits_RV.shape[-1]:
+        raise ConfigError(f"objective.trust: topk is {k}, and the model's vocabulary has {logits_RV.shape[-1]} tokens")
+    at_once = max(1, ELEMENTS_AT_ONCE // logits_RV.shape[-1])
+    parts: list[tuple[Tensor, Tensor]] = []
+    for part_RV in logits_RV.split(at_once):
+        wide_RV = part_RV.to(torch.promote_types(part_RV.dtype, torch.float32))
+        top = torch.log_softmax(wide_RV / temperature if temperature else wide_RV, dim=-1).topk(k, dim=-1)
+        parts.append((top.indices, top.values))
+    return torch.cat([ids for ids, _ in parts]), torch.cat([logp for _, logp in parts])
+
+
 def inverse_cdf(logp_RV: Tensor, uniform_R: Tensor) -> Tensor:
-    cdf_RV = logp_RV.double().exp_().cumsum(-1)
+    cdf_RV = logp_RV.to(torch.float64, copy=True).exp_().cumsum(-1)
     ids_R1 = torch.searchsorted(cdf_RV, uniform_R[:, None] * cdf_RV[:, -1:], right=True)
     return ids_R1.squeeze(-1).clamp_max(logp_RV.shape[-1] - 1)  # only logits that are not finite reach the clamp

@@ -178,6 +178,8 @@ class HFEngine:
                 text=self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False),
                 finish="stop" if row.stopped else "length",
                 version=self.version,
+                top_ids=row.top_ids,
+                top_logp=row.top_logp,
             )
             for row, ids in zip(sampled, texts, strict=True)
         ]
@@ -271,7 +273,7 @@ class HFEngine:
         uniform_NT = np.stack(
             [uniforms(sampling.seed, sampling.stream, draw, index, sampling.max_tokens) for draw, index in names]
         )
-        return Draws(uniform_NT, self.eos_ids, sampling.temperature, self.module.device)
+        return Draws(uniform_NT, self.eos_ids, sampling.temperature, self.module.device, topk=sampling.topk)
 
     def _use_generate(self, reason: str) -> None:
         self._own_loop = False

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from strop.errors import DataError
+from strop.errors import ConfigError, DataError
 from strop.rollout.engine import Progress, Request, Sampling
 from strop.types import Completion
 
@@ -65,6 +65,8 @@ class ScriptedEngine:
     def sample(
         self, requests: Sequence[Request], sampling: Sampling, progress: Progress | None = None
     ) -> Iterator[tuple[Completion, ...]]:
+        if sampling.topk:
+            raise ConfigError(f"topk is {sampling.topk}, and a script says nothing of tokens that it did not take")
         total = sum(request.completions for request in requests)
         done = 0
         for request in requests:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
+from transformers import LlamaForCausalLM
 
 from strop.algorithms import ROWS, Algorithm, algorithm
 from strop.batch.build import Batch, build
-from strop.batch.split import pack, split
+from strop.batch.split import idle, pack, split
 from strop.errors import ConfigError, NumericsError
 from strop.objective.objective import objective
 from strop.objective.streams import Streams
-from strop.objective.trust import Truncate
+from strop.objective.trust import Gamma, Truncate
 from strop.policy.model import Policy, checkpoint_activations
 from strop.policy.optim import AdamW, Optimizer
 from strop.policy.step import Learner, Scored
+from strop.rollout.engine import Request, Sampling
+from strop.rollout.engine_hf import HFEngine
+from strop.types import Group, Prompt, Rollout
 from tests.learner import gradient_error, gradients, nudged, ragged_groups, tiny_llama
 
 
@@ -134,12 +139,11 @@ def test_one_small_sgd_step_improves_the_rows_own_objective(name: str) -> None:
 
 
 def own_objective(row: Algorithm, now: Streams, begun: Streams) -> torch.Tensor:
-    """The row's loss; CISPO's, whose weight is by definition a constant of the step, with that weight as it began."""
-    if not isinstance(row.trust, Truncate):
+    """The row's loss; where its weight is by definition a constant of the step, with that weight as it began."""
+    if not isinstance(row.trust, Truncate | Gamma):
         return objective(row, now).value
-    anchor_N = begun.read(f"{row.anchor}_logp")
-    constant_N = (begun.logp_N - anchor_N).exp().clamp(max=row.trust.cap).detach()
-    return -(now.weight_N * constant_N * now.advantage_N * now.logp_N).sum()
+    constant_N = (objective(row, begun).loss_N / begun.logp_N).detach()
+    return (now.weight_N * constant_N * now.logp_N).sum()
 
 
 def whole_in_one(scored: Scored) -> Scored:
@@ -158,3 +162,81 @@ def test_gradient_checkpointing_changes_no_gradient() -> None:
 
 def whole(batch: Batch) -> Scored:
     return Scored(batch, tuple(split(batch, tokens=10_000)))
+
+
+def sampled_groups(module: LlamaForCausalLM, topk: int, *, temperature: float = 0.8) -> list[Group]:
+    """Groups that an engine sampled with its most likely tokens recorded; the scores alternate."""
+    asked = [Request(draw, (5, 6 + draw), 4) for draw in range(3)]
+    engine = HFEngine(module, NoText(), rows=8, eos_ids=(2, 11, 12, 13))
+    found = engine.sample(asked, Sampling(10, temperature, seed=4, topk=topk))
+    return [
+        Group(one.draw, Prompt(f"p{one.draw}", "?"), one.prompt_ids, tuple(map(Rollout, group, (0.0, 1.0, 0.0, 1.0))))
+        for one, group in zip(asked, found, strict=True)
+    ]
+
+
+class NoText:
+    eos_token_id = 2
+
+    def decode(self, ids: Any, **_: Any) -> str:
+        return ""
+
+
+@pytest.mark.parametrize("layout", [1, 4, 12])
+def test_the_tops_of_sampler_and_policy_stand_at_the_same_ids_in_every_layout(layout: int) -> None:
+    """The policy that sampled: what it gives the recorded ids now is what it gave them then, to float32."""
+    module, trust = tiny_llama(), {"kind": "divergence", "measure": "tv", "low": 0.2, "high": 0.2, "topk": 6}
+    row = algorithm("dppo_tv", trust=trust, length=12)
+    trainer = Learner(Policy(module, 0.8), row, Optimizer(module.parameters(), AdamW(1e-3)), 40)
+    [batch] = build(sampled_groups(module, 6), row)
+    rows = range(len(batch.ids_S))
+    scored = Scored(batch, tuple(pack(batch, rows[i : i + layout]) for i in range(0, 12, layout)))
+    seen = among = 0
+    for part in scored.parts:
+        streams = trainer.streams(scored, part)
+        mu, pi, sampled = (streams.read(name) for name in ("sampler_top_logp", "top_logp", "top_is_sampled"))
+        assert not pi.requires_grad
+        assert torch.allclose(mu, pi, rtol=0, atol=1e-5)
+        assert (mu[:, :-1] >= mu[:, 1:]).all()
+        found = mu[sampled]
+        assert torch.allclose(found, streams.sampler_logp_N[sampled.any(-1)], rtol=0, atol=1e-6)  # type: ignore[index]
+        seen, among = seen + len(mu), among + int(sampled.sum())
+    assert 0 < among < seen == batch.tokens
+
+
+def test_no_layout_changes_the_gradient_of_a_top_k_divergence() -> None:
+    sampler, trust = tiny_llama(), {"kind": "divergence", "measure": "kl", "low": 0.01, "high": 0.01, "topk": 5}
+    row = algorithm("dppo_kl", trust=trust, length=12)
+    [batch] = build(sampled_groups(sampler, 5), row)
+    module = nudged(sampler, 0.05)
+    trainer = Learner(Policy(module, 0.8), row, Optimizer(module.parameters(), AdamW(1e-3)), 40)
+    found: list[dict[str, torch.Tensor]] = []
+    for tokens in (20, 60, 10_000):
+        trainer.optimizer.clear()
+        metrics = trainer.accumulate(Scored(batch, tuple(split(batch, tokens=tokens))), silent)
+        assert metrics["clip_ratio/high_mean"].total + metrics["clip_ratio/low_mean"].total > 0
+        found.append(gradients(trainer.policy))
+    assert max(gradient_error(other, found[0]) for other in found[1:]) < 1e-12
+
+
+def test_a_row_that_reads_tops_refuses_completions_without_them() -> None:
+    trust = {"kind": "divergence", "measure": "tv", "low": 0.2, "high": 0.2, "topk": 6}
+    row = algorithm("dppo_tv", trust=trust, length=12)
+    for topk in (0, 5):
+        with pytest.raises(ConfigError, match="dppo_tv looks at the sampler's 6 most likely tokens.*topk=6"):
+            build(sampled_groups(tiny_llama(), topk), row)
+    [batch] = build(sampled_groups(tiny_llama(), 6), algorithm("dapo"))
+    assert batch.top_ids_NK is None and batch.sampler_top_logp_NK is None
+
+
+def test_groups_with_nothing_live_have_empty_tops() -> None:
+    trust = {"kind": "divergence", "measure": "tv", "low": 0.2, "high": 0.2, "topk": 6}
+    row = algorithm("dppo_tv", trust=trust, length=12)
+    module = tiny_llama()
+    group = sampled_groups(module, 6)[0]
+    cut = [replace(r, completion=replace(r.completion, finish="length")) for r in group.rollouts]
+    [batch] = build([replace(group, rollouts=tuple(cut))], row, mask_truncated=True)
+    assert batch.top_ids_NK is not None and batch.top_ids_NK.shape == (0, 6)
+    trainer = Learner(Policy(module, 0.8), row, Optimizer(module.parameters(), AdamW(1e-3)), 40)
+    metrics = trainer.accumulate(Scored(batch, (idle(),)), silent)
+    assert metrics["loss"].total == 0.0

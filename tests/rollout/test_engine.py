@@ -21,6 +21,11 @@ def test_a_temperature_is_zero_or_positive_and_finite(temperature: float) -> Non
         Sampling(max_tokens=1, temperature=temperature)
 
 
+def test_the_number_of_recorded_tokens_is_not_negative() -> None:
+    with pytest.raises(ConfigError, match="topk must be 0 or more, not -1"):
+        Sampling(max_tokens=1, topk=-1)
+
+
 def test_a_completion_has_room_for_a_token() -> None:
     with pytest.raises(ConfigError, match="max_tokens must be at least 1, not 0"):
         Sampling(max_tokens=0)

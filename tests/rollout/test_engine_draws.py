@@ -6,9 +6,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strop.errors import NumericsError
+from strop.errors import ConfigError, NumericsError
+from strop.packing import unpacked_floats, unpacked_ints
 from strop.rollout import engine_draws
-from strop.rollout.engine_draws import Draws, pick, steady
+from strop.rollout.engine_draws import Draws, likeliest, pick, steady
 
 LAST_BELOW_ONE = 1.0 - 2.0**-53
 CPU = torch.device("cpu")
@@ -47,6 +48,7 @@ def test_a_token_of_probability_zero_is_never_picked(u: float) -> None:
 def test_log_probs_are_float32_or_wider(dtype: torch.dtype, wide: torch.dtype) -> None:
     _, logp = pick(torch.zeros(2, 3, dtype=dtype), torch.zeros(2, dtype=torch.float64), temperature=1.0)
     assert logp.dtype == wide
+    assert logp.tolist() == pytest.approx([-np.log(3)] * 2)
 
 
 def test_picking_a_few_rows_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,3 +114,47 @@ def test_a_log_prob_that_is_not_finite_stops_the_run() -> None:
     draws.take(torch.full((4, 10), float("nan")))
     with pytest.raises(NumericsError, match="logits are not finite"):
         draws.completions()
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.7, 1.0])
+def test_the_likeliest_tokens_are_those_of_the_distribution_that_is_sampled(temperature: float) -> None:
+    logits = torch.randn(30, 12)
+    ids, logp = likeliest(logits, temperature, 4)
+    every = torch.log_softmax(logits / (temperature or 1.0), -1)
+    assert torch.equal(ids, every.argsort(-1, descending=True)[:, :4])
+    assert torch.equal(logp, every.gather(-1, ids))
+    taken, taken_logp = pick(logits, torch.rand(30, dtype=torch.float64), temperature)
+    at = ids == taken[:, None]
+    assert torch.equal(logp[at], taken_logp[at.any(-1)])
+
+
+def test_the_likeliest_of_a_few_rows_at_a_time_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    logits = torch.randn(50, 40)
+    whole = likeliest(logits, 0.9, 5)
+    monkeypatch.setattr(engine_draws, "ELEMENTS_AT_ONCE", 130)
+    assert all(torch.equal(*pair) for pair in zip(whole, likeliest(logits, 0.9, 5), strict=True))
+
+
+def test_more_tokens_than_there_are_is_an_error() -> None:
+    with pytest.raises(ConfigError, match="topk is 11, and the model's vocabulary has 10 tokens"):
+        likeliest(torch.zeros(1, 10), 1.0, 11)
+
+
+def test_tops_are_recorded_for_every_token_of_every_row_though_others_leave() -> None:
+    draws = Draws(np.random.default_rng(0).random((8, 5)), eos_ids=(2,), temperature=1.0, device=CPU, topk=3)
+    plain = Draws(np.random.default_rng(0).random((8, 5)), eos_ids=(2,), temperature=1.0, device=CPU)
+    steps = torch.randn(5, 8, 10, generator=torch.Generator().manual_seed(1)) + 2 * torch.eye(10)[2]
+    stay = [torch.arange(8), torch.arange(8)]
+    for logits in steps:
+        for which, one in enumerate((draws, plain)):
+            one.take(logits[stay[which]])
+            left = one.leave()
+            stay[which] = stay[which] if left is None else stay[which][left]
+    found, without = draws.completions(), plain.completions()
+    assert len({len(row.ids) for row in found}) > 1
+    assert [(row.ids, row.logp, row.stopped) for row in found] == [(row.ids, row.logp, row.stopped) for row in without]
+    assert {(row.top_ids, row.top_logp) for row in without} == {("", "")}
+    for n, row in enumerate(found):
+        every = torch.log_softmax(steps[: len(row.ids), n], -1).topk(3)
+        assert unpacked_ints(row.top_ids).tolist() == every.indices.flatten().tolist()
+        assert np.array_equal(unpacked_floats(row.top_logp), every.values.flatten().numpy())

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from strop.errors import ConfigError, NumericsError
+from strop.packing import unpacked_floats, unpacked_ints
 from strop.rollout.engine import Request, Sampling
 from strop.rollout.engine_draws import steady
 from strop.rollout.engine_hf import HFEngine
@@ -29,6 +30,20 @@ def test_sampler_and_a_plain_forward_of_each_row_agree_on_log_probs(
             expected = every.gather(-1, torch.tensor(completion.ids)[:, None])[:, 0]
             assert completion.tokens == len(completion.sampler_logp)
             assert torch.allclose(torch.tensor(completion.sampler_logp), expected, rtol=0, atol=1e-5)
+
+
+def test_the_most_likely_tokens_of_each_position_are_recorded_when_asked_for(any_model: Any, words: Any) -> None:
+    """Through strop's own loop and through generate; the completions are those of a sampler that records nothing."""
+    engine = HFEngine(any_model, words)
+    groups = sample(engine, requests(), topk=4)
+    assert same(groups, sample(engine, requests()))
+    for request, group in zip(requests(), groups, strict=True):
+        for completion in group:
+            every = exact(any_model, request.prompt_ids, completion.ids)
+            ids = torch.tensor(unpacked_ints(completion.top_ids)).long().reshape(-1, 4)
+            logp = torch.tensor(unpacked_floats(completion.top_logp)).reshape(-1, 4)
+            assert torch.allclose(logp, every.gather(-1, ids), rtol=0, atol=1e-5)
+            assert torch.allclose(logp, every.topk(4).values, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("temperature", [0.7, 1.0])

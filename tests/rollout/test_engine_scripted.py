@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from strop.errors import DataError
+from strop.errors import ConfigError, DataError
 from strop.rollout.engine import Request, Sampling
 from strop.rollout.engine_scripted import Answer, CodePoints, Script, ScriptedEngine
 from strop.types import Completion
@@ -79,3 +79,9 @@ def test_groups_come_in_order_with_version_and_progress() -> None:
 def test_code_points_are_a_tokenizer_that_loses_nothing() -> None:
     tokenizer = CodePoints()
     assert tokenizer.decode([*tokenizer.encode("2+2=\U0001f600"), 0]) == "2+2=\U0001f600"
+
+
+def test_a_script_knows_no_other_tokens_than_it_took() -> None:
+    engine = ScriptedEngine(lambda prompt, draw, index: "4")
+    with pytest.raises(ConfigError, match="topk is 3, and a script says nothing of tokens that it did not take"):
+        list(engine.sample([Request(0, (5,), 1)], Sampling(9, topk=3)))

@@ -7,7 +7,7 @@ import pytest
 from tests.shape.source import imports, python_files
 
 FLOORS = (
-    ("types", "metrics", "errors", "names", "assets"),
+    ("types", "metrics", "errors", "names", "packing", "assets"),
     ("objective", "reference", "watch"),
     ("algorithms", "batch", "tasks"),
     ("policy", "rollout", "run"),
