@@ -129,6 +129,33 @@ def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = F
     return module
 
 
+def random_model(*, seed: int, vocabulary: int, positions: int, width: int = 16, layers: int = 2) -> PreTrainedModel:
+    """A Llama with random float64 weights, small enough to be differentiated a thousand times: for `strop check`.
+
+    Its embedding is tied to its head, and two heads share one key and value. The weights are large, so that its
+    log-probs differ.
+    """
+    config = AutoConfig.for_model(
+        "llama",
+        vocab_size=vocabulary,
+        hidden_size=width,
+        intermediate_size=2 * width,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=positions,
+        initializer_range=0.2,
+        tie_word_embeddings=True,
+        pad_token_id=0,
+        bos_token_id=1,
+        eos_token_id=2,
+    )
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        module = cast("PreTrainedModel", AutoModelForCausalLM.from_config(config))
+    return module.double().eval()
+
+
 def checkpoint_activations(module: PreTrainedModel) -> None:
     """Recompute activations in the backward pass."""
     if hasattr(module, "activation_checkpointing_enable"):
