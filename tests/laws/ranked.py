@@ -69,19 +69,24 @@ def apart(found: Trained, right: Trained) -> dict[str, Any]:
     return {
         "gradient": [gradient_error(g, r) for g, r in zip(found.gradients, right.gradients, strict=True)],
         "weight": max(float((found.weights[n] - w).abs().max()) for n, w in right.weights.items()),
-        "metric": max(
-            max(abs(f.total - r.total) / max(1.0, abs(r.total)), abs(f.weight - r.weight)) for f, r in pairs
-        ),
+        "metric": max(max(abs(f.total - r.total) / max(1.0, abs(r.total)), abs(f.weight - r.weight)) for f, r in pairs),
         "size": min(float(torch.cat([g.flatten() for g in r.values()]).norm()) for r in right.gradients),
         "tokens": found.tokens,
     }
 
 
-def every_case(dtype: str) -> dict[str, Any]:
-    """Called in every rank: data parallel and FSDP2, three rows, masked or not, with rows enough for all or not."""
+def everything() -> dict[str, Any]:
+    """Called in every rank."""
     torch.set_num_threads(1)
     mesh = join()
-    kind = getattr(torch, dtype)
+    found = {name: every_case(mesh, getattr(torch, name)) for name in ("float64", "float32")}
+    found["nothing"] = nothing_to_train(mesh)
+    mesh.close()
+    return found
+
+
+def every_case(mesh: Mesh, kind: torch.dtype) -> dict[str, Any]:
+    """Data parallel and FSDP2, three rows, masked or not, with rows enough for all ranks or not."""
     found: dict[str, Any] = {}
     for row in ROWS:
         for name, sizes in SIZES.items():
@@ -92,14 +97,11 @@ def every_case(dtype: str) -> dict[str, Any]:
                     got = train(row, replace(mesh, sharded=sharded), kind, groups, masked=masked)
                     case = f"{row}, {'fsdp' if sharded else 'data'}, {name}{', masked' if masked else ''}"
                     found[case] = apart(got, right)
-    mesh.close()
     return found
 
 
-def nothing_to_train() -> dict[str, Any]:
-    """Called in every rank: each completion was cut off and is masked; then one update in which one rank has a row."""
-    torch.set_num_threads(1)
-    mesh = join()
+def nothing_to_train(mesh: Mesh) -> dict[str, Any]:
+    """Each completion was cut off and is masked; then one update in which one rank has a row."""
     found: dict[str, Any] = {}
     for sharded in (False, True):
         trainer = learner("dapo", replace(mesh, sharded=sharded), torch.float64)
@@ -113,11 +115,10 @@ def nothing_to_train() -> dict[str, Any]:
         [lonely] = build(ragged_groups((2,)), trainer.row, mask_truncated=True, share=share)
         later = trainer.train([lonely], lambda *_: None)
         found["fsdp" if sharded else "data"] = {
-            "skipped": metrics["updates/skipped"].total / mesh.ranks,
+            "skipped": metrics["updates/skipped"].total,
             "updates": trainer.optimizer.updates,
             "moved": moved,
             "tokens": lonely.tokens,
             "norm": later["grad_norm"].mean,
         }
-    mesh.close()
     return found

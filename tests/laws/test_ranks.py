@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.laws.ranked import SIZES
 from tests.ranks import called
 
+Reports = list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module", params=[2, 4])
+def reports(request: pytest.FixtureRequest) -> Reports:
+    """What every rank measured, of 2 and of 4."""
+    found = called(request.param, "tests.laws.ranked:everything")
+    assert len(found) == request.param
+    return found
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "bound", "weight_bound"), [("float64", 1e-12, 1e-11), ("float32", 1e-5, 1e-5)])
-@pytest.mark.parametrize("ranks", [2, 4])
 def test_ranks_give_the_gradients_and_weights_of_one_process(
-    ranks: int, dtype: str, bound: float, weight_bound: float
+    reports: Reports, dtype: str, bound: float, weight_bound: float
 ) -> None:
     """Issue 3.2: three updates each, and weights after plain SGD at rate 0.1."""
-    reports = called(ranks, "tests.laws.ranked:every_case", dtype)
-    assert len(reports) == ranks
     for report in reports:
-        assert len(report) == 18
-        for case, apart in report.items():
+        assert len(report[dtype]) == 18
+        for case, apart in report[dtype].items():
             assert len(apart["gradient"]) == 3 and apart["size"] > 1e-3, case
             assert max(apart["gradient"]) < bound, case
             assert apart["weight"] < weight_bound, case
@@ -27,15 +36,13 @@ def test_ranks_give_the_gradients_and_weights_of_one_process(
 
 
 @pytest.mark.slow
-def test_a_rank_without_a_token_and_a_batch_without_one_end_as_one_process_would() -> None:
+def test_a_rank_without_a_token_and_a_batch_without_one_end_as_one_process_would(reports: Reports) -> None:
     """https://github.com/PrimeIntellect-ai/prime-rl/pull/808: no hang, no NaN, and a skip is one on every rank."""
-    reports = called(2, "tests.laws.ranked:nothing_to_train")
-    for report in reports:
-        for kind in ("data", "fsdp"):
-            assert report[kind]["skipped"] == report[kind]["updates"] == 1.0 or report[kind]["skipped"] == 1.0
-            assert not report[kind]["moved"]
-    assert sorted(report["data"]["tokens"] > 0 for report in reports) == [False, True]
-    assert reports[0]["data"]["norm"] == reports[1]["data"]["norm"] > 0
+    for kind in ("data", "fsdp"):
+        found = [report["nothing"][kind] for report in reports]
+        assert all(one["skipped"] == 1.0 and one["updates"] == 1 and not one["moved"] for one in found)
+        assert sum(one["tokens"] > 0 for one in found) == 1
+        assert len({one["norm"] for one in found}) == 1 and found[0]["norm"] > 0
 
 
 def test_the_cases_leave_a_rank_without_work_among_four() -> None:
