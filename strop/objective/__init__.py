@@ -5,6 +5,7 @@ ratio        how far the policy moved
 trust        what a move may earn
 aggregation  which mean: one weight per token
 regularizer  what else the loss asks for
+correction   beside them, for a sampler whose log-probs are not the trainer's; none by default
 
-loss = sum_n  weight_n * ( trust(ratio_n, advantage_n) + sum of regularizers_n )
+loss = sum_n  weight_n * ( correction_n * trust(ratio_n, advantage_n) + sum of regularizers_n )
 """
