@@ -19,13 +19,21 @@ if TYPE_CHECKING:
 
 
 def explain(
-    row: Annotated[str, typer.Argument(help="A row of `strop algorithms`.")],
+    row: Annotated[str, typer.Argument(help="A row of `strop algorithms`.")] = "",
     changes: Annotated[list[str] | None, typer.Argument(metavar="--objective.KEY VALUE")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead.")] = False,
+    from_trl: Annotated[str, typer.Option("--from-trl", help="GRPOConfig settings: JSON, YAML or a file.")] = "",
+    from_verl: Annotated[str, typer.Option("--from-verl", help="verl settings: JSON, YAML or a file.")] = "",
 ) -> None:
-    """Print a row, its formula, and the source code of its parts in the order they run."""
-    from strop.cli.formula import formula, plain_row
+    """Print a row, its formula, and the source code of its parts in the order they run.
 
+    With --from-trl or --from-verl instead: what that configuration computes, in words and as a row.
+    """
+    from strop.cli.formula import formula, plain_row
+    from strop.cli.translate import explain_foreign
+
+    if explain_foreign({"trl": from_trl, "verl": from_verl}, row, json):
+        return
     chosen = changed(row, changes or [])
     if json:
         print_json({**plain_row(chosen), "formula": formula(chosen), "code": parts(chosen)})
