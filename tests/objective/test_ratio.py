@@ -50,9 +50,9 @@ def test_sequence_product_is_the_whole_sequences_ratio_and_its_gradient_the_sum_
 
 
 def test_a_product_is_clamped_after_the_sum_and_not_token_by_token() -> None:
-    """+25 and -25 nats: the sequence is as likely as before, though each token alone is beyond the bound."""
-    gap = torch.tensor([25.0, -25.0], dtype=torch.float64)
-    close(SequenceProductRatio()(gap, torch.zeros(2).double(), torch.zeros(2).long()), [1.0, 1.0])
+    """+25 and -22 nats, each beyond the bound, are +3 together."""
+    gap = torch.tensor([25.0, -22.0], dtype=torch.float64)
+    close(SequenceProductRatio()(gap, torch.zeros(2).double(), torch.zeros(2).long()), [math.exp(3)] * 2)
 
 
 @pytest.mark.parametrize("kind", list(RATIOS))

@@ -204,6 +204,23 @@ def test_the_tops_of_sampler_and_policy_stand_at_the_same_ids_in_every_layout(la
     assert 0 < among < seen == batch.tokens
 
 
+def test_another_policy_is_asked_for_the_ids_that_the_sampler_recorded() -> None:
+    """Not for its own most likely ones: against a plain forward of each row."""
+    sampler = tiny_llama()
+    trust = {"kind": "divergence", "measure": "tv", "low": 0.2, "high": 0.2, "topk": 6}
+    row, module = algorithm("dppo_tv", trust=trust, length=12), nudged(sampler, 0.1)
+    trainer = Learner(Policy(module, 0.8), row, Optimizer(module.parameters(), AdamW(1e-3)), 40)
+    [batch] = build(sampled_groups(sampler, 6), row)
+    assert batch.top_ids_NK is not None
+    for s, ids in enumerate(batch.ids_S):
+        part = pack(batch, [s])
+        with torch.no_grad():
+            every = torch.log_softmax(module(input_ids=ids[None]).logits[0] / 0.8, -1)
+        expected = every[int(batch.prompt_tokens_S[s]) - 1 : -1].gather(-1, batch.top_ids_NK[part.index_n])
+        found = trainer.streams(Scored(batch, (part,)), part).read("top_logp")
+        assert torch.allclose(found, expected, rtol=0, atol=1e-12)
+
+
 def test_no_layout_changes_the_gradient_of_a_top_k_divergence() -> None:
     sampler, trust = tiny_llama(), {"kind": "divergence", "measure": "kl", "low": 0.01, "high": 0.01, "topk": 5}
     row = algorithm("dppo_kl", trust=trust, length=12)
