@@ -41,8 +41,8 @@ def make_learner(config: Config, mesh: Mesh = ALONE) -> Learner:
         learning_rate=settings.learning_rate,
         warmup_updates=settings.warmup_steps * settings.updates * settings.passes,
         weight_decay=settings.weight_decay,
-        beta1=settings.beta1,
-        beta2=settings.beta2,
+        beta1=settings.adam.beta1,
+        beta2=settings.adam.beta2,
         max_grad_norm=settings.max_grad_norm,
     )
     policy = Policy(module, config.rollout.temperature)

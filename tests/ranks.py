@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def start(ranks: int, function: str, *arguments: str) -> list[subprocess.Popen[str]]:
-    """`function` ("package.module:name") starts in `ranks` processes, with torchrun's variables set."""
+def start(ranks: int, *words: str) -> list[subprocess.Popen[str]]:
+    """`python WORDS` starts in `ranks` processes, with torchrun's variables set."""
     port = free_port()
     processes = []
     for rank in range(ranks):
@@ -39,7 +40,7 @@ def start(ranks: int, function: str, *arguments: str) -> list[subprocess.Popen[s
         }
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-W", "ignore", "-m", "tests.ranks", function, *arguments],
+                [sys.executable, "-W", "ignore", *words],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -50,8 +51,8 @@ def start(ranks: int, function: str, *arguments: str) -> list[subprocess.Popen[s
 
 
 def called(ranks: int, function: str, *arguments: str) -> list[Any]:
-    """What the function returned in each rank, as JSON."""
-    processes = start(ranks, function, *arguments)
+    """What the function ("package.module:name") returned in each rank, as JSON."""
+    processes = start(ranks, "-m", "tests.ranks", function, *arguments)
     outputs = [finished(process) for process in processes]
     for process, (_, stderr) in zip(processes, outputs, strict=True):
         assert process.returncode == 0, stderr[-3000:]
@@ -66,10 +67,12 @@ def finished(process: subprocess.Popen[str]) -> tuple[str, str]:
         return process.communicate()
 
 
-def wait_for(path: Path, seconds: float = PATIENCE_S) -> None:
-    until = time.monotonic() + seconds
-    while not path.exists():
-        assert time.monotonic() < until, f"{path} did not come"
+def wait_for_rows(path: Path, rows: int, processes: Sequence[subprocess.Popen[str]]) -> None:
+    """Until the file has so many lines; an AssertionError with what was printed if a process ends before."""
+    until = time.monotonic() + PATIENCE_S
+    while not path.exists() or len(path.read_text().splitlines()) < rows:
+        dead = [process for process in processes if process.poll() is not None]
+        assert not dead and time.monotonic() < until, [finished(process) for process in processes]
         time.sleep(0.05)
 
 

@@ -80,11 +80,9 @@ def test_the_verdict_follows_the_paired_interval_or_how_the_run_ended(
 
 def test_credit_finds_each_groups_update_and_advantages() -> None:
     from strop.algorithms import algorithm
-    from strop.batch.build import build
 
-    met = collected(group(4, (1.0, 0.0)), group(9, (1.0, 1.0, 0.0)))
-    batches = build(met.trained, algorithm("dapo", advantage="centered"), updates=2)
-    found = credit(met, batches, first_update=7)
+    trained = [group(4, (1.0, 0.0)), group(9, (1.0, 1.0, 0.0))]
+    found = credit(trained, algorithm("dapo", advantage="centered"), updates=2, first_update=7)
     assert found[4] == Credit(7, (0.5, -0.5))
     assert found[9].update == 8
     assert found[9].advantages == pytest.approx((1 / 3, 1 / 3, -2 / 3))

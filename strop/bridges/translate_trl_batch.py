@@ -116,7 +116,8 @@ def _updates(settings: Settings, made: Draft, generation: int, window: int) -> N
 
 def _optimizer(settings: Settings, made: Draft) -> None:
     values: dict[str, Any] = {"learning_rate": "learning_rate", "weight_decay": "weight_decay"}
-    for key, name in {**values, "beta1": "adam_beta1", "beta2": "adam_beta2", "max_grad_norm": "max_grad_norm"}.items():
+    betas = {"adam.beta1": "adam_beta1", "adam.beta2": "adam_beta2"}
+    for key, name in {**values, **betas, "max_grad_norm": "max_grad_norm"}.items():
         made.put(f"train.{key}", settings.number(name))
     warmup = settings.number("warmup_steps")
     if 0 < warmup < 1:

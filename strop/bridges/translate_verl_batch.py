@@ -124,7 +124,7 @@ def _optimizer(settings: Settings, made: Draft) -> None:
     betas: Any = settings[f"{OPTIM}.betas"]
     if not isinstance(betas, list) or len(betas) != 2:
         raise ConfigError(f"{OPTIM}.betas is {betas!r}; it must be two numbers")
-    for key, value in zip(("beta1", "beta2"), betas, strict=True):
+    for key, value in zip(("adam.beta1", "adam.beta2"), betas, strict=True):
         made.put(f"train.{key}", float(value))
     made.put("train.max_grad_norm", settings.number(f"{OPTIM}.clip_grad"))
     warmup, share = settings.number(f"{OPTIM}.lr_warmup_steps"), settings.number(f"{OPTIM}.lr_warmup_steps_ratio")

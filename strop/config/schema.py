@@ -127,13 +127,17 @@ class Objective(Section):
     )
 
 
+class Adam(Section):
+    beta1: float = setting(0.9, "Decay of AdamW's mean gradient.", ge=0, lt=1)
+    beta2: float = setting(0.999, "Decay of AdamW's mean squared gradient.", ge=0, lt=1)
+
+
 class Train(Section):
     steps: Whole = setting(50, "Rollout batches to train on; the unit of every `every`.", gt=0)
     learning_rate: float = setting(1e-6, "AdamW's step size after warm-up.", gt=0)
     warmup_steps: Whole = setting(10, "Steps over which the learning rate rises from 0, linearly.", ge=0)
     weight_decay: float = setting(0.0, "AdamW's decoupled weight decay.", ge=0)
-    beta1: float = setting(0.9, "AdamW's decay of the mean gradient.", ge=0, lt=1)
-    beta2: float = setting(0.999, "AdamW's decay of the mean squared gradient.", ge=0, lt=1)
+    adam: Adam = setting(Adam, "How long AdamW remembers.")
     max_grad_norm: float = setting(1.0, "The gradient is scaled down to this norm where it is longer.", gt=0)
     updates: Whole = setting(1, "Optimizer steps that a rollout batch is dealt into, as whole groups.", gt=0)
     passes: Whole = setting(1, "Times a rollout batch is gone through.", gt=0)

@@ -16,7 +16,7 @@ import selectors
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,16 +63,19 @@ class Alive:
         self.told.wait(seconds)
 
     def _watch(self) -> None:
-        selector = selectors.DefaultSelector()
-        for connection in self.names:
-            selector.register(connection, selectors.EVENT_READ)
-        while selector.get_map():
-            for key, _ in selector.select():
-                connection: Any = key.fileobj
-                word = _word(connection)
-                selector.unregister(connection)
-                if word != "bye" and not self.left:
-                    self._tell(word or self.names[connection], but=connection)
+        with selectors.DefaultSelector() as selector:
+            for connection in self.names:
+                selector.register(connection, selectors.EVENT_READ)
+            while selector.get_map():
+                self._hear([key.fileobj for key, _ in selector.select()], selector)
+
+    def _hear(self, connections: Sequence[Any], selector: selectors.BaseSelector) -> None:
+        """One word from each: a farewell, the name of a rank that died, or none, from one that died itself."""
+        for connection in connections:
+            word = _word(connection)
+            selector.unregister(connection)
+            if word != "bye" and not self.left:
+                self._tell(word or self.names[connection], but=connection)
 
     def _tell(self, name: str, *, but: socket.socket) -> None:
         """Rank 0 passes a death on to every other rank; then this one ends too."""

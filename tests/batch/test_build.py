@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strop.algorithms import algorithm
-from strop.batch.build import build, deal
+from strop.batch.build import Share, build, deal, dealt
 from strop.types import Completion, Group, Prompt, Rollout
 from tests.learner import ragged_groups
 
@@ -70,3 +70,63 @@ def test_advantages_of_a_batch_standardized_row_look_at_the_whole_step_and_weigh
 
 def row(tokens: int, finish: str, score: float) -> Rollout:
     return Rollout(Completion((5,) * tokens, (-1.0,) * tokens, "", finish, 0), score)  # type: ignore[arg-type]
+
+
+@given(tokens=st.lists(st.integers(0, 40), max_size=30), ranks=st.integers(1, 6))
+def test_every_sequence_is_dealt_to_one_rank_and_none_has_more_than_one_sequence_too_many(
+    tokens: list[int], ranks: int
+) -> None:
+    shares = dealt(tokens, ranks)
+    assert sorted(s for share in shares for s in share) == list(range(len(tokens)))
+    assert all(share == sorted(share) for share in shares)
+    loads = [sum(tokens[s] for s in share) for share in shares]
+    assert max(loads) - min(loads) <= max(tokens, default=0)
+
+
+def shares_of(ranks: int, row: object, *, masked: bool, sizes: tuple[int, ...]) -> list[list[object]]:
+    """The batches of every rank. Counts are summed in two rounds: first each rank's are noted, then all are given."""
+    noted: list[list[torch.Tensor]] = []
+
+    def built(rank: int, totals: list[torch.Tensor] | None) -> list[object]:
+        mine: list[torch.Tensor] = []
+
+        def total(value: torch.Tensor) -> torch.Tensor:
+            mine.append(value)
+            return value if totals is None else totals[len(mine) - 1]
+
+        share = Share(rank, ranks, total)
+        found = build(ragged_groups(sizes), row, updates=2, mask_truncated=masked, share=share)  # type: ignore[arg-type]
+        noted.append(mine)
+        return found  # type: ignore[return-value]
+
+    for rank in range(ranks):
+        built(rank, None)
+    totals = [torch.stack(parts).sum(0) for parts in zip(*noted, strict=True)]
+    return [built(rank, totals) for rank in range(ranks)]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("aggregation", ["token", "prompt", "sequence", "constant"])
+@pytest.mark.parametrize(("ranks", "sizes"), [(2, (4, 2, 3)), (3, (4, 2, 3)), (4, (2, 1)), (7, (2, 3))])
+def test_the_shares_of_all_ranks_are_the_whole_batch_token_for_token(
+    aggregation: str, masked: bool, ranks: int, sizes: tuple[int, ...]
+) -> None:
+    """Groups straddle ranks, some ranks have no row; ids, advantages and weights are those of one process."""
+    row = algorithm("dapo", aggregation=aggregation, length=12)
+    whole = build(ragged_groups(sizes), row, updates=2, mask_truncated=masked)
+    parts = shares_of(ranks, row, masked=masked, sizes=sizes)
+
+    def tokens(batches: list[object]) -> list[tuple[object, ...]]:
+        return sorted(
+            (tuple(b.ids_S[s].tolist()), round(b.advantage_S[s].item(), 12), b.group_S[s].item(), weight, logp)  # type: ignore[attr-defined]
+            for b in batches
+            for s, weight, logp in zip(
+                b.seq_N.tolist(),  # type: ignore[attr-defined]
+                [round(w, 12) for w in b.weight_N.tolist()],  # type: ignore[attr-defined]
+                b.sampler_logp_N.tolist(),  # type: ignore[attr-defined]
+                strict=True,
+            )
+        )
+
+    for update, batch in enumerate(whole):
+        assert tokens([rank[update] for rank in parts]) == tokens([batch])

@@ -84,7 +84,7 @@ def test_a_run_folder_stands_for_its_config_without_its_name(write) -> None:
         ("rollout: {filter: mixd}", "rollout.filter: must be mixed or none, is 'mixd'; did you mean mixed?"),
         ("rollout: {prompts: 0}", "rollout.prompts: must be greater than 0, is 0"),
         ("rollout: {overlong: {buffer: -5}}", "rollout.overlong.buffer: must be at least 0, is -5"),
-        ("train: {beta1: 1.0}", "train.beta1: must be less than 1"),
+        ("train: {adam: {beta1: 1.0}}", "train.adam.beta1: must be less than 1"),
         ("train: {learning_rate: .nan}", "train.learning_rate: must be finite, is nan"),
         ("train: {steps: 1.0e+400}", "train.steps: must be a whole number, is inf"),
         ("model: ''", "model: must be text, is ''"),

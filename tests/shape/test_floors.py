@@ -15,9 +15,10 @@ FLOORS = (
     ("evaluate",),
     ("record", "prepare"),
     ("loop",),
-    ("assets.tiny", "bridges", "check", "cluster"),
+    ("assets.tiny", "check", "cluster"),
+    ("bridges",),
     ("cli", "dash"),
-    ("__init__",),
+    ("__init__", "__main__"),
 )
 FLOOR = {name: number for number, floor in enumerate(FLOORS) for name in floor}
 
