@@ -9,6 +9,7 @@ import pytest
 from strop.bridges import against_verl
 from strop.bridges.against import Report, Row, compare
 from strop.bridges.against_verl import FOUR, IN_FOUR, MODES, ON_RANKS, RANKS, UNDIVIDED, WHOLE
+from tests.shape.source import ROOT
 
 pytestmark = pytest.mark.peer("verl")
 
@@ -132,3 +133,15 @@ def test_strops_rows_inside_verl_have_strops_gradient(report: Report) -> None:
     for row in rows:
         assert row.agrees_with == f"strop's {row.name.split(',')[0].removeprefix('strop_')}"
         assert row.gradient_error < (1e-6 if "prompt" in row.name else 1e-9)
+
+
+def test_the_page_says_what_was_measured(report: Report) -> None:
+    text = (ROOT / "docs" / "bridges" / "verl.md").read_text(encoding="utf-8")
+    lines = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("| `")
+    ]
+    measured = [cells for cells in lines if len(cells) == 5]
+    assert len(measured) == 8
+    for name, layout, _, norm, cosine in measured:
+        row = one(report, name.strip("`"), layout)
+        assert (f"{row.norm_ratio:.3f}", f"{row.cosine:.3f}") == (norm, cosine), name

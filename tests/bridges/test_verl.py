@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import re
 import sys
 import types
 from dataclasses import replace
@@ -17,6 +20,7 @@ from strop.algorithms import ROWS, Algorithm, filled
 from strop.bridges import peers, verl
 from strop.errors import ConfigError
 from tests.laws.batches import error, random_batch
+from tests.shape.source import ROOT
 
 LENGTH = 9
 LAYOUTS = {
@@ -269,3 +273,27 @@ def test_one_call_registers_every_row_and_a_row_that_verl_cannot_feed_says_why(m
     with pytest.raises(ConfigError, match="^dppo_tv takes its ratio against the sampler"):
         registry["strop_dppo_tv"](old_log_prob=None)
     assert registry["strop_dapo"].__name__ == "strop_dapo"
+
+
+def test_the_page_names_the_mode_of_every_mean_and_its_snippet_prints_what_it_says() -> None:
+    text = (ROOT / "docs" / "bridges" / "verl.md").read_text(encoding="utf-8")
+    for mean, agg in {**verl.MODES, "prompt": verl.COLUMN_MODE}.items():
+        assert f"| `{mean}` | `{agg}`" in text
+    [block] = re.findall(r"^```python\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(block, "verl.md", "exec"), {})  # noqa: S102
+    promised = re.findall(r"print\(.*\)  # (.*)$", block, re.MULTILINE)
+    assert printed.getvalue().splitlines() == promised
+
+
+@pytest.mark.peer("verl")
+def test_verl_imports_the_file_that_the_page_tells_it_to_and_has_every_row_registered() -> None:
+    import inspect
+
+    from verl.trainer.ppo.core_algos import get_policy_loss_fn
+    from verl.workers.config import HFModelConfig
+
+    assert "import_external_libs(self.external_lib)" in inspect.getsource(HFModelConfig.__post_init__)
+    for name in verl.register():
+        assert callable(get_policy_loss_fn(name))
