@@ -86,7 +86,11 @@ def _overlong(settings: Settings, made: Draft) -> None:
         return
     buffer, penalty = settings.whole(f"{OVERLONG}.len"), settings.number(f"{OVERLONG}.penalty_factor")
     longest, limit = settings["reward.reward_kwargs.max_resp_len"], settings.whole("data.max_response_length")
-    made.say("length penalty", f"0 to {number(penalty)} over the last {buffer} of {longest} tokens")
+    made.say("length penalty", f"0 to {number(penalty)} over the last {buffer} of {longest or limit} tokens")
+    if longest is None:
+        made.trap(
+            "reward.reward_kwargs.max_resp_len", "is not set, and verl stops without it where there is a length penalty"
+        )
     made.put("rollout.overlong.buffer", buffer)
     made.put("rollout.overlong.penalty", penalty)
     if longest is not None and longest != limit:

@@ -112,7 +112,7 @@ def accepted(name: str, values: dict[str, Any], folder: Path) -> Translation:
     return made
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(values=TRL)
 def test_every_grpo_config_becomes_a_configuration_of_strop(
     values: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
@@ -125,13 +125,21 @@ def test_every_grpo_config_becomes_a_configuration_of_strop(
     }
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(values=VERL)
 def test_every_actor_of_verl_becomes_a_configuration_of_strop(
     values: dict[str, Any], tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     made = accepted("verl", values, tmp_path_factory.getbasetemp())
     assert {"advantage", "kl", "correction", "data", "filter", "steps"} <= {part for part, _ in made.words}
+
+
+@pytest.mark.parametrize(("peer", "given"), [("trl", "{}"), ("verl", "actor_rollout_ref.rollout.n=4")])
+def test_nothing_that_an_embedded_model_brings_is_left_in_a_translation(peer: str, given: str) -> None:
+    sources = load(mapping=translate(peer, given).config).sources
+    brought = {key for key, source in sources.items() if source == "strop:tiny"}
+    of_the_run = {key for key in brought if key.startswith(("task.", "eval.", "save.")) or key == "train.steps"}
+    assert brought - of_the_run <= {"rollout.overlong.penalty"}  # of no effect beside a buffer of 0
 
 
 def test_every_peer_has_a_translator() -> None:

@@ -59,6 +59,8 @@ def test_a_filter_on_the_shaped_reward_keeps_groups_that_are_all_wrong() -> None
 def test_the_length_penalty_counts_only_where_the_manager_reads_it() -> None:
     made = of(reward__reward_manager__name="dapo", reward__reward_kwargs__overlong_buffer_cfg=PENALTY)
     assert made.config["rollout"]["overlong"] == {"buffer": 128, "penalty": 1.0}
+    assert dict(made.words)["length penalty"] == "0 to 1 over the last 128 of 512 tokens"
+    assert "verl stops without it" in trap(made, "reward.reward_kwargs.max_resp_len")
     made = of(reward__reward_kwargs__overlong_buffer_cfg=PENALTY)
     assert made.config["rollout"]["overlong"] == {"buffer": 0}
     assert "naive" in trap(made, "reward.reward_kwargs.overlong_buffer_cfg.enable")
