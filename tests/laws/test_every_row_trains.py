@@ -13,7 +13,6 @@ from strop.rollout.collect import balanced
 from strop.run.store import read_rows
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(ROWS))
 def test_ten_steps_at_a_quarter_of_the_size(name: str, tmp_path: Path) -> None:
     run = strop.train(

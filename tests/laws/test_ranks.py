@@ -20,7 +20,6 @@ def reports(request: pytest.FixtureRequest) -> Reports:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("dtype", "bound", "weight_bound"), [("float64", 1e-12, 1e-11), ("float32", 1e-5, 1e-5)])
 def test_ranks_give_the_gradients_and_weights_of_one_process(
     reports: Reports, dtype: str, bound: float, weight_bound: float
@@ -35,7 +34,6 @@ def test_ranks_give_the_gradients_and_weights_of_one_process(
             assert apart["metric"] < bound, case
 
 
-@pytest.mark.slow
 def test_a_rank_without_a_token_and_a_batch_without_one_end_as_one_process_would(reports: Reports) -> None:
     """https://github.com/PrimeIntellect-ai/prime-rl/pull/808: no hang, no NaN, and a skip is one on every rank."""
     for kind in ("data", "fsdp"):

@@ -17,8 +17,6 @@ import strop
 from strop.run.store import read_rows
 from tests.ranks import finished, start, wait_for_rows
 
-pytestmark = pytest.mark.slow
-
 SMALL: dict[str, Any] = {
     "algorithm": "grpo",
     "rollout": {"prompts": 5, "completions": 4, "max_tokens": 48, "overlong": {"buffer": 24}},

@@ -22,7 +22,6 @@ LAUNCHED = {
 }
 
 
-@pytest.mark.slow
 def test_two_ranks() -> None:
     reports = called(2, "tests.policy.meshed:everything")
     for report in reports:

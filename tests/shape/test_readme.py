@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -58,6 +60,18 @@ def test_a_strop_command_works(words: list[str], capsys: pytest.CaptureFixture[s
     files = [path for path in paths if (ROOT / path).is_file() and path.endswith(".yaml")]
     if command != "eval" and len(files) == len(paths):
         load([ROOT / path for path in files], flags)
+
+
+@pytest.mark.slow
+def test_the_torchrun_line_of_the_readme_trains_when_made_small(tmp_path: Path) -> None:
+    [line] = [line for block in FENCE.findall(README) for line in block.splitlines() if "torchrun" in line]
+    program, *words = shlex.split(line)
+    torchrun = Path(sys.executable).parent / Path(program).name
+    small = [*SMALL.split(), "--runs", str(tmp_path), "--run", "small"]
+    done = subprocess.run([torchrun, *words, *small], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "2, each with the whole model" in done.stdout
+    assert (tmp_path / "small" / "summary.json").is_file()
 
 
 SMALL = "--train.steps 1 --rollout.prompts 4 --train.updates 1 --eval.prompts 8 --eval.every 0"
