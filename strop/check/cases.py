@@ -16,8 +16,9 @@ from typing import NamedTuple
 import torch
 from torch import nn
 
-from strop.check.plain import score_alone
+from strop.check.plain import distributions, of_tokens
 from strop.check.wide import widen
+from strop.packing import packed_floats, packed_ints
 from strop.policy.model import load, random_model
 from strop.types import Completion, Group, Prompt, Rollout
 
@@ -31,6 +32,8 @@ OLD_MOVED, REFERENCE_MOVED = 0.05, 0.08
 """How far the weights of old and reference lie from the policy's, as a share of each tensor's size."""
 NOISE, SURE, UNSURE, ONE_IN = 0.1, -0.4, -7.0, 8
 """The sampler's log-probs: those of old with so many nats of noise; one token in so many far too sure, or unsure."""
+TOP = 3
+"""How many of its most likely tokens the sampler tells at each position."""
 
 
 class Models(NamedTuple):
@@ -144,7 +147,13 @@ def sampled(groups: Sequence[Group], old: nn.Module, rng: random.Random) -> Iter
 
 def noisy(completion: Completion, prompt_ids: Sequence[int], old: nn.Module, rng: random.Random) -> Completion:
     with torch.no_grad():
-        logp_T, _ = score_alone(old, prompt_ids, completion.ids, TEMPERATURE)
+        logp_TV = distributions(old, prompt_ids, completion.ids, TEMPERATURE)
+    logp_T, top = of_tokens(logp_TV, completion.ids), logp_TV.topk(TOP)
     told = [rng.choice((SURE, UNSURE)) if rng.randrange(ONE_IN) == 0 else rng.gauss(x, NOISE) for x in logp_T.tolist()]
     sampler_T = torch.tensor(told).clamp(max=-1e-3)
-    return replace(completion, sampler_logp=tuple(sampler_T.tolist()))
+    return replace(
+        completion,
+        sampler_logp=tuple(sampler_T.tolist()),
+        top_ids=packed_ints(top.indices.flatten().tolist()),
+        top_logp=packed_floats(top.values.flatten().tolist()),
+    )

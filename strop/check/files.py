@@ -65,8 +65,8 @@ def group_of(record: dict[str, Any]) -> Group:
 
 
 def completion_of(record: dict[str, Any]) -> Completion:
-    ids, logp = tuple(record["ids"]), tuple(record["sampler_logp"])
-    return Completion(ids, logp, record["text"], record["finish"], record["version"])
+    lists = {name: tuple(record[name]) for name in ("ids", "sampler_logp")}
+    return Completion(**{**record, **lists})
 
 
 def write_truth(file: Path, truth: Truth) -> None:

@@ -14,16 +14,18 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from strop import reference
 from strop.algorithms import Algorithm
 from strop.check.cases import Case
-from strop.check.plain import score_alone
+from strop.check.plain import distributions, entropies, of_tokens
 from strop.metrics import Metrics
+from strop.packing import unpacked_floats, unpacked_ints
+from strop.types import Completion
 
 Grid = NDArray[np.float64]
-"""[B, T]: a row per live sequence, padded with nan."""
+"""[B, T], or [B, T, K]: a row per live sequence, padded with nan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +39,49 @@ class Truth:
 
 @dataclass(slots=True)
 class Oracle:
-    """The oracle of a case, whose models are in float64. Log-probs are scored once and serve every row."""
+    """The oracle of a case, whose models are in float64. Log-probs are scored once and serve every row.
+
+    With narrower models it says what the narrower dtype costs, without any layout.
+    """
 
     case: Case
     streams: dict[str, Grid] = field(default_factory=dict)
     truths: dict[Algorithm, Truth] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        models = self.case.models
-        self.streams["logp"], self.streams["entropy"] = self.scored(models.policy)
-        self.streams["old_logp"], _ = self.scored(models.old)
-        self.streams["ref_logp"], _ = self.scored(models.reference)
-        live = self.case.live
-        self.streams["sampler_logp"] = padded([np.array(r.completion.sampler_logp, np.float32) for _, _, r in live])
-        self.streams["mask"] = np.where(np.isnan(self.streams["logp"]), 0.0, 1.0)
-
-    def scored(self, module: torch.nn.Module) -> tuple[Grid, Grid]:
+        models, completions = self.case.models, self.completions
         with torch.no_grad():
-            pairs = [self.alone(module, i) for i in range(len(self.case.live))]
-        return padded([logp.cpu() for logp, _ in pairs]), padded([entropy.cpu() for _, entropy in pairs])
+            every = [self.distributions(models.policy, i) for i in range(len(completions))]
+            self.streams["logp"] = padded([of_tokens(e, c.ids) for e, c in zip(every, completions, strict=True)])
+            self.streams["entropy"] = padded([entropies(e) for e in every])
+            self.streams["old_logp"] = self.scored(models.old)
+            self.streams["ref_logp"] = self.scored(models.reference)
+        self.streams["sampler_logp"] = padded([np.array(c.sampler_logp, np.float32) for c in completions])
+        self.streams["mask"] = np.where(np.isnan(self.streams["logp"]), 0.0, 1.0)
+        if all(c.top_ids for c in completions):
+            self.streams |= self.tops(every)
 
-    def alone(self, module: torch.nn.Module, i: int) -> tuple[Tensor, Tensor]:
+    @property
+    def completions(self) -> list[Completion]:
+        """Those that train."""
+        return [rollout.completion for _, _, rollout in self.case.live]
+
+    def distributions(self, module: nn.Module, i: int) -> Tensor:
         _, group, rollout = self.case.live[i]
-        return score_alone(module, group.prompt_ids, rollout.completion.ids, self.case.temperature)
+        return distributions(module, group.prompt_ids, rollout.completion.ids, self.case.temperature)
+
+    def scored(self, module: nn.Module) -> Grid:
+        return padded([of_tokens(self.distributions(module, i), c.ids) for i, c in enumerate(self.completions)])
+
+    def tops(self, every: Sequence[Tensor]) -> dict[str, Grid]:
+        """What sampler and policy say of the ids that the sampler told, and which of them was sampled.    [B, T, K]"""
+        ids = [unpacked_ints(c.top_ids).reshape(c.tokens, -1) for c in self.completions]
+        picked = [
+            e.gather(1, torch.tensor(i, dtype=torch.int64, device=e.device)) for e, i in zip(every, ids, strict=True)
+        ]
+        sampled = [i == np.array(c.ids)[:, None] for i, c in zip(ids, self.completions, strict=True)]
+        told = [unpacked_floats(c.top_logp).reshape(c.tokens, -1) for c in self.completions]
+        return {"top_logp": padded(picked), "top_is_sampled": padded(sampled), "sampler_top_logp": padded(told)}
 
     def truth(self, row: Algorithm) -> Truth:
         """Loss, metrics and gradient of the batch under a row, worked out once."""
@@ -86,22 +108,21 @@ class Oracle:
     def pulled_back(self, by_logp: Grid, by_entropy: Grid) -> dict[str, Tensor]:
         """The gradient by weight, from the derivatives of the loss by log-prob and by entropy: sequence by sequence."""
         weights = dict(self.case.models.policy.named_parameters())
-        total = {name: torch.zeros_like(weight) for name, weight in weights.items()}
-        for i, (_, _, rollout) in enumerate(self.case.live):
-            outputs = self.alone(self.case.models.policy, i)
-            slopes = [row_of(grid, i, rollout.completion.tokens).to(outputs[0]) for grid in (by_logp, by_entropy)]
+        total = {name: torch.zeros_like(weight, dtype=torch.float64) for name, weight in weights.items()}
+        for i, completion in enumerate(self.completions):
+            every = self.distributions(self.case.models.policy, i)
+            outputs = (of_tokens(every, completion.ids), entropies(every))
+            slopes = [torch.tensor(grid[i, : completion.tokens]).to(every) for grid in (by_logp, by_entropy)]
             parts = torch.autograd.grad(outputs, list(weights.values()), slopes, allow_unused=True)
             for name, part in zip(weights, parts, strict=True):
                 total[name] += 0.0 if part is None else part
         return total
 
 
-def row_of(grid: Grid, i: int, tokens: int) -> Tensor:
-    return torch.from_numpy(grid[i, :tokens].copy())
-
-
 def padded(rows: Sequence[Any]) -> Grid:
-    grid = np.full((len(rows), max(len(row) for row in rows)), np.nan)
-    for i, row in enumerate(rows):
-        grid[i, : len(row)] = row
+    """Arrays or tensors of unlike length as one array, filled up with nan."""
+    arrays = [row.double().cpu().numpy() if isinstance(row, Tensor) else np.asarray(row) for row in rows]
+    grid = np.full((len(arrays), max(map(len, arrays)), *arrays[0].shape[1:]), np.nan)
+    for i, array in enumerate(arrays):
+        grid[i, : len(array)] = array
     return grid

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from strop.check.cases import Case, Models, nudged
-from strop.check.plain import score_alone
+from strop.check.plain import distributions, of_tokens
 from strop.config.load import load
 from strop.config.schema import Config
 from strop.errors import NotEnoughSignal
@@ -118,5 +118,6 @@ def distance(case: Case, one: nn.Module, other: nn.Module) -> float:
 
 def scored(case: Case, module: nn.Module, i: int) -> Tensor:
     _, group, rollout = case.live[i]
+    ids = rollout.completion.ids
     with torch.no_grad():
-        return score_alone(module, group.prompt_ids, rollout.completion.ids, case.temperature)[0]
+        return of_tokens(distributions(module, group.prompt_ids, ids, case.temperature), ids)

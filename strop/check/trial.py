@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import torch
@@ -36,6 +36,7 @@ class Bench:
     models: Models
     optimizer: Optimizer
     mesh: Mesh = ALONE
+    kept: dict[tuple[Layout, str], Tensor] = field(default_factory=dict)
 
     @classmethod
     def of(cls, case: Case, models: Models, mesh: Mesh = ALONE) -> Bench:
@@ -46,7 +47,7 @@ class Bench:
     def run(self, row: Algorithm, layout: Layout) -> Found:
         """The gradient, before clipping, and the metrics of the case's first optimizer batch."""
         learner, laid_out = self.lay_out(row, layout)
-        scored = self.scored(learner, laid_out)
+        scored = self.scored(learner, laid_out, layout)
         self.optimizer.clear()
         with recomputed(self.models.policy) if layout.checkpointing else nullcontext():
             metrics = learner.accumulate(scored, silent)
@@ -71,12 +72,17 @@ class Bench:
             seen.setdefault((parts, layout.checkpointing), layout)
         return list(seen.values())
 
-    def scored(self, learner: Learner, laid_out: Scored) -> Scored:
-        """With the log-probs of the batch that the row reads, scored by the learner in the same micro-batches."""
+    def scored(self, learner: Learner, laid_out: Scored, layout: Layout) -> Scored:
+        """With the log-probs of the batch that the row reads, scored by the learner in the same micro-batches.
+
+        They are the same for every row, and scored for the first.
+        """
         for stream, module in (("old_logp", self.models.old), ("ref_logp", self.models.reference)):
             if stream in learner.row.reads:
-                logp_N = learner.score(self.policy(module), laid_out, "score", silent)
-                laid_out = replace(laid_out, **{f"{stream}_N": logp_N})
+                key = (layout, stream)
+                if key not in self.kept:
+                    self.kept[key] = learner.score(self.policy(module), laid_out, "score", silent)
+                laid_out = replace(laid_out, **{f"{stream}_N": self.kept[key]})
         return laid_out
 
     def policy(self, module: nn.Module) -> Policy:

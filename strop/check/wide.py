@@ -19,6 +19,10 @@ INSIDE: ContextVar[bool] = ContextVar("inside", default=False)
 """Whether a widened module is being run: the modules inside it need not be widened once more."""
 
 
+WIDER = {id(torch.float32): torch.float64}
+"""What is asked for, by identity -> what is given."""
+
+
 class Wide(TorchFunctionMode):
     """Every torch call that names float32 is made with float64."""
 
@@ -27,12 +31,8 @@ class Wide(TorchFunctionMode):
     ) -> Any:
         if func is Tensor.float:
             return args[0].double()
-        named = {name: widened(value) for name, value in (kwargs or {}).items()}
-        return func(*[widened(value) for value in args], **named)
-
-
-def widened(value: Any) -> Any:
-    return torch.float64 if value is torch.float32 else value
+        named = {name: WIDER.get(id(value), value) for name, value in (kwargs or {}).items()}
+        return func(*[WIDER.get(id(value), value) for value in args], **named)
 
 
 def widen(module: nn.Module) -> None:

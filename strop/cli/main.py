@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from strop.cli import algorithms, config, explain, train
+from strop.cli import algorithms, check, config, explain, train
 from strop.cli import eval as evaluation
 from strop.cli.help import WithKeys
 from strop.cli.safe import visible
@@ -35,6 +35,7 @@ app = typer.Typer(
 PASS_ON = {"ignore_unknown_options": True, "allow_extra_args": True}
 app.command("train", cls=WithKeys, context_settings=PASS_ON)(train.train)
 app.command("eval", context_settings=PASS_ON)(evaluation.evaluate)
+app.command("check", context_settings=PASS_ON)(check.check)
 app.command("config", context_settings=PASS_ON)(config.show)
 app.command("explain", context_settings=PASS_ON)(explain.explain)
 app.command("algorithms")(algorithms.algorithms)
