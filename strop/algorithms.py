@@ -288,7 +288,8 @@ def filled(row: Algorithm, length: int) -> Algorithm:
 
 
 def _with_length(row: Algorithm, length: int) -> Algorithm:
-    return replace(row, aggregation=Constant(length)) if isinstance(row.aggregation, Constant) else row
+    mean = Constant(length)
+    return replace(row, aggregation=mean) if isinstance(row.aggregation, Constant) else row
 
 
 def _kept(value: object) -> bool:

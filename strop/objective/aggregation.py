@@ -91,7 +91,7 @@ class Constant:
     length: int = 0
 
     def __post_init__(self) -> None:
-        if self.length < 0:
+        if not (self.length >= 0 and self.length % 1 == 0):
             raise ConfigError(f"aggregation constant: length is {self.length}; use a number of tokens, 1 or more")
 
     def __call__(self, seq_N: Tensor, prompt_S: Tensor, counts: Counts) -> Tensor:

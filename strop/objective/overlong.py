@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from strop.errors import ConfigError
+from strop.objective.given import LENGTH, length_doubts, settle
 from strop.objective.streams import widest
 
 
@@ -28,10 +29,14 @@ def soft_overlong(length: float | Tensor, *, max_tokens: int, buffer: int, penal
 
     Raises:
         ConfigError: a buffer outside 0 to max_tokens, or a penalty that is negative or not finite.
+        ValueError: a length below 0, or NaN.
     """
     check_overlong(max_tokens=max_tokens, buffer=buffer, penalty=penalty)
     if isinstance(length, Tensor):
+        settle(length_doubts(length))
         return _of_tensor(length.to(widest(length.device)), max_tokens, buffer, penalty)
+    if not length >= 0:
+        raise ValueError(f"length is {length}: {LENGTH}")
     over = length - (max_tokens - buffer)
     if over <= 0:
         return 0.0

@@ -84,9 +84,12 @@ def kl(logp: Tensor, ref_logp: Tensor, estimator: str = "k3") -> Tensor:
 
     Raises:
         ConfigError: any other estimator.
+        ValueError: two shapes: a [B] beside a [B, 1] would be broadcast to [B, B].
     """
     if estimator not in KL_VALUES:
         raise ConfigError(f"kl: estimator is {estimator!r}; use {', '.join(KL_VALUES)}")
+    if logp.shape != ref_logp.shape:
+        raise ValueError(f"kl needs logp and ref_logp of one shape, got {[*logp.shape]} and {[*ref_logp.shape]}")
     logp = widened(logp)
     gap = (logp - widened(ref_logp)).clamp(-KL_BOUND, KL_BOUND)
     return KL_VALUES[estimator](gap, logp - logp.detach())

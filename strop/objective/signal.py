@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from strop.errors import ConfigError
+from strop.objective.given import group_doubts, settle
 from strop.objective.segments import compact, segment_range
 from strop.objective.streams import widest
 
@@ -19,7 +20,7 @@ def has_signal(score: Tensor, group: Tensor, tolerance: float = 1e-6) -> Tensor:
 
     Raises:
         ConfigError: a tolerance below 0.
-        ValueError: shapes other than [B] and [B].
+        ValueError: shapes other than [B] and [B]; an id that is no whole number.
     """
     if not tolerance >= 0:
         raise ConfigError(f"has_signal: tolerance is {tolerance}; scores closer than it are the same, so use 0 or more")
@@ -27,6 +28,7 @@ def has_signal(score: Tensor, group: Tensor, tolerance: float = 1e-6) -> Tensor:
     group = torch.as_tensor(group, device=score.device)
     if score.dim() != 1 or score.shape != group.shape:
         raise ValueError(f"has_signal needs score [B] and group [B], got {[*score.shape]} and {[*group.shape]}")
+    settle(group_doubts(group))
     score = score.detach().to(widest(score.device))
     index, groups = compact(group)
     known = ~score.isnan()

@@ -11,11 +11,10 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from strop.errors import ConfigError, RewardError
-from strop.reference.arrays import Floats, floats, named
+from strop.reference.arrays import Floats, floats, named, paired
 
 
 def advantages(reward: ArrayLike, group: ArrayLike, kind: Any = "standardized") -> Floats:
@@ -24,6 +23,7 @@ def advantages(reward: ArrayLike, group: ArrayLike, kind: Any = "standardized") 
     Raises:
         ConfigError: a kind that is not one of the four.
         RewardError: an infinite reward.
+        ValueError: shapes other than [B] and [B]; an id that is no whole number.
     """
     name, numbers = named(kind)
     estimators: dict[str, Callable[..., list[float]]] = {
@@ -34,11 +34,11 @@ def advantages(reward: ArrayLike, group: ArrayLike, kind: Any = "standardized") 
     }
     if name not in estimators:
         raise ConfigError(f"unknown advantage {name!r}; use {', '.join(estimators)}")
-    for i, r in enumerate(floats(reward)):
+    rewards, ids = paired("reward", reward, group)
+    for i, r in enumerate(rewards):
         if math.isinf(r):
             raise RewardError(f"the reward of completion {i} is infinite")
-    estimator = estimators[name]
-    return floats(estimator([float(r) for r in floats(reward)], [int(g) for g in np.asarray(group)], **numbers))
+    return floats(estimators[name](rewards, ids, **numbers))
 
 
 def standardized(reward: list[float], group: list[int], ddof: int = 1, eps: float = 1e-6) -> list[float]:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from strop.errors import ConfigError
-from strop.reference.arrays import Floats, floats, grid, named
+from strop.reference.arrays import Floats, floats, masked, named
 
 MEANS = ("token", "prompt", "sequence", "constant")
 
@@ -21,16 +20,18 @@ def token_weights(mask: ArrayLike, group: ArrayLike, aggregation: Any = "token",
     """Each token's share of the objective; 0 under the mask.    [B, T], [B] -> [B, T]
 
     Raises:
-        ConfigError: a mean that is not one of the four, or a constant one without a length.
+        ConfigError: a mean that is not one of the four, a constant one without a length, a length below 0.
+        ValueError: shapes other than [B, T] and [B]; a mask that is not 0 or 1; an id that is no whole number.
     """
     name, numbers = named(aggregation)
     if name not in MEANS:
         raise ConfigError(f"unknown aggregation {name!r}; use {', '.join(MEANS)}")
     budget = int(length or numbers.get("length", 0))
+    if budget < 0:
+        raise ConfigError(f"aggregation constant: length is {budget}; use a number of tokens, 1 or more")
     if name == "constant" and budget == 0:
         raise ConfigError("aggregation constant needs a length in tokens")
-    rows = grid(mask)
-    ids = [int(g) for g in np.asarray(group)]
+    rows, ids = masked(mask, group)
     tokens = [sum(1 for m in row if m != 0) for row in rows]  # L_i
     sequences = sum(1 for n in tokens if n > 0)  # S
     prompts = len({g for g, n in zip(ids, tokens, strict=True) if n > 0})  # P

@@ -9,12 +9,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from strop.errors import ConfigError
 from strop.metrics import High, Low, Mean, Metric, Sum
 from strop.reference.aggregation import token_weights
-from strop.reference.arrays import Batch, Floats, Grid, floats, grid
+from strop.reference.arrays import Batch, Floats, Grid, floats, grid, masked, same_shape, same_tops
 from strop.reference.correction import factor
 from strop.reference.ratio import BOUND, hand_back, ratios
 from strop.reference.regularizer import kl_token
@@ -63,14 +64,18 @@ def policy_loss(
 
     Raises:
         ConfigError: a stream that the row reads is not there, or its constant mean has no length.
+        ValueError: an array that has not the shape of the mask; a mask that is not 0 or 1; an id that is no whole
+            number; a live token whose weight is negative or not finite.
     """
     given = {"old_logp": old_logp, "sampler_logp": sampler_logp, "ref_logp": ref_logp, "masked_logp": masked_logp}
     tops = {"sampler_top_logp": sampler_top_logp, "top_logp": top_logp, "top_is_sampled": top_is_sampled}
     read = demanded(row, {**given, "entropy": entropy, **tops})
-    batch = Batch(grid(mask), grid(logp), read[f"{row.ratio.anchor}_logp"])
-    weights = grid(token_weights(mask, group, row.aggregation) if weight is None else weight)
-    credit = floats(advantage)
-    advantages = grid(credit) if credit.ndim == 2 else [[a] * len(batch.mask[0]) for a in credit.tolist()]
+    rows, _ = masked(mask, group)
+    same_shape(mask, {"logp": logp, **given, "entropy": entropy, "weight": weight})
+    same_tops(mask, tops)
+    batch = Batch(rows, grid(logp), read[f"{row.ratio.anchor}_logp"])
+    weights = grid(token_weights(mask, group, row.aggregation)) if weight is None else shares(weight, batch)
+    advantages = per_token(advantage, np.shape(mask))
     terms = [policy_term(row, batch, weights, advantages, read)]
     for regularizer in row.regularizers:
         if regularizer.kind == "kl":
@@ -99,6 +104,24 @@ def demanded(row: Any, given: dict[str, ArrayLike | None]) -> dict[str, Any]:
             raise ConfigError(f"{row.name} reads {name}, which was not given: pass {name}=")
         read[name] = grid(value)
     return read
+
+
+def shares(weight: ArrayLike, batch: Batch) -> Grid:
+    """Weights that were given; a ValueError for one of a live token that is no share of anything."""
+    found = grid(weight)
+    for i, t in batch.live:
+        if not 0 <= found[i][t] < math.inf:
+            raise ValueError(f"weight[{i}, {t}] is {found[i][t]:g}: a live token's weight is finite and 0 or more")
+    return found
+
+
+def per_token(advantage: ArrayLike, shape: tuple[int, ...]) -> Grid:
+    """One advantage for each token, whether they came so or one for each completion."""
+    if np.shape(advantage) not in (shape, shape[:1]):
+        want = f"[{shape[0]}], one per completion, or {[*shape]} like the mask"
+        raise ValueError(f"advantage must be {want}, got {[*np.shape(advantage)]}")
+    credit = floats(advantage)
+    return grid(credit if credit.ndim == 2 else np.repeat(credit[:, None], shape[1], axis=1))
 
 
 def policy_term(row: Any, batch: Batch, weight: Grid, advantage: Grid, read: dict[str, Any]) -> Term:

@@ -16,12 +16,15 @@ def soft_overlong(length: ArrayLike, *, max_tokens: int, buffer: int, penalty: f
 
     Raises:
         ConfigError: a buffer outside 0 to max_tokens, or a penalty that is negative or not finite.
+        ValueError: a length below 0, or NaN.
     """
     if max_tokens < 1 or not 0 <= buffer <= max_tokens or not 0 <= penalty < math.inf:
         raise ConfigError(f"soft overlong: buffer {buffer}, max_tokens {max_tokens}, penalty {penalty} cannot be")
     lengths = floats(length)
     result = np.zeros(lengths.shape)
     for at in np.ndindex(lengths.shape):
+        if not lengths[at] >= 0:
+            raise ValueError(f"length{[*at] if at else ''} is {lengths[at]:g}: a completion has 0 tokens or more")
         result[at] = one(float(lengths[at]), max_tokens, buffer) * penalty
     return result if result.shape else float(result)
 

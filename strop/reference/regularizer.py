@@ -22,10 +22,13 @@ def kl(logp: ArrayLike, ref_logp: ArrayLike, estimator: str = "k3") -> Floats:
 
     Raises:
         ConfigError: an estimator that is not k1, k2, k3 or unbiased.
+        ValueError: two shapes.
     """
     if estimator not in ESTIMATORS:
         raise ConfigError(f"kl: estimator is {estimator!r}; use {', '.join(ESTIMATORS)}")
-    logp, ref_logp = np.broadcast_arrays(floats(logp), floats(ref_logp))
+    logp, ref_logp = floats(logp), floats(ref_logp)
+    if logp.shape != ref_logp.shape:
+        raise ValueError(f"kl needs logp and ref_logp of one shape, got {[*logp.shape]} and {[*ref_logp.shape]}")
     result = np.zeros(logp.shape)
     for at in np.ndindex(logp.shape):
         result[at] = kl_token(float(logp[at]), float(ref_logp[at]), float(logp[at]), estimator)[0]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from strop.errors import ConfigError
-from strop.reference.arrays import floats
+from strop.reference.arrays import paired
 
 
 def has_signal(score: ArrayLike, group: ArrayLike, tolerance: float = 1e-6) -> NDArray[np.bool_]:
@@ -16,11 +16,11 @@ def has_signal(score: ArrayLike, group: ArrayLike, tolerance: float = 1e-6) -> N
 
     Raises:
         ConfigError: a tolerance below 0.
+        ValueError: shapes other than [B] and [B]; an id that is no whole number.
     """
     if not tolerance >= 0:
         raise ConfigError(f"has_signal: tolerance is {tolerance}; use 0 or more")
-    scores = [float(s) for s in floats(score)]
-    ids = [int(g) for g in np.asarray(group)]
+    scores, ids = paired("score", score, group)
     result: list[bool] = []
     for i in ids:
         known = [s for s, g in zip(scores, ids, strict=True) if g == i and not math.isnan(s)]
