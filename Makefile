@@ -4,6 +4,7 @@
 #   make tiny       rebuild the embedded policy from its seed  make lint        lint and types alone
 #   make peer-trl   TRL in .venv-trl, for strop's trainer of it and `strop check --against trl`
 #   make peer-verl  verl's loss code in .venv-verl, for `strop check --against verl`
+#   make bench      what weights and losses cost; nothing else may run meanwhile
 #   make clean      remove virtualenvs and caches; runs/ stays
 
 PYTHON ?= python3
@@ -13,7 +14,7 @@ TRL_PIP := .venv-trl/bin/python -m pip --disable-pip-version-check --quiet
 VERL_PIP := .venv-verl/bin/python -m pip --disable-pip-version-check --quiet
 ONE_THREAD_EACH := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
 
-.PHONY: train test test-slow tiny lint peer-trl peer-verl clean
+.PHONY: train test test-slow tiny lint bench peer-trl peer-verl clean
 
 train: .venv/installed
 	$(BIN)/strop train $(ARGS)
@@ -28,6 +29,9 @@ test-slow: .venv/installed-slow .venv-trl/installed .venv-verl/installed
 
 tiny: .venv/installed
 	$(BIN)/python -m strop.assets.tiny.make $(ARGS)
+
+bench: .venv/installed
+	$(BIN)/python -m benchmarks.machinery
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .
