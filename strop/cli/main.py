@@ -43,9 +43,12 @@ app.command("algorithms")(algorithms.algorithms)
 
 @app.callback()
 def options(
+    context: typer.Context,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error. Goes anywhere.")] = False,
 ) -> None:
     """Sharpens a language model with DAPO and its relatives."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and context.invoked_subcommand != "train":
+        raise ConfigError(f"strop {context.invoked_subcommand} works in one process: start it without torchrun")
 
 
 def main() -> None:

@@ -171,3 +171,25 @@ def test_the_process_itself_fails_with_one_line_and_without_importing_torch() ->
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr == ("strop: --rollout.promts: there is no key rollout.promts; did you mean rollout.prompts?\n")
+
+
+def test_only_training_runs_on_several_ranks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    assert cli.run(["algorithms"]) == 2
+    assert capsys.readouterr().err == "strop: strop algorithms works in one process: start it without torchrun\n"
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    assert cli.run(["algorithms"]) == 2
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bug_on_another_rank_is_told_with_its_rank(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    monkeypatch.setenv("RANK", "5")
+    assert cli.explained(RuntimeError("no")) == 1
+    assert capsys.readouterr().err.startswith(
+        "strop: rank 5: this is a bug in strop: RuntimeError: no; report it with "
+    )
