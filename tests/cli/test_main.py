@@ -106,7 +106,7 @@ def test_debug_goes_anywhere(capsys: pytest.CaptureFixture[str]) -> None:
         (["train", "--run", "../x"], "run: must hold letters"),
         (["train", "nowhere.yaml"], "there is no file nowhere.yaml"),
         (["config", "nowhere.txt"], "neither a .yaml file nor a run folder"),
-        (["explain"], "Missing argument"),
+        (["explain"], "explain takes one of: a row of"),
         (["explain", "daop"], "did you mean dapo?"),
         (["algorithms", "--jsno"], "--json"),
         (["eval"], "strop eval MODEL_OR_RUN"),
