@@ -53,6 +53,7 @@ class RowLoss:
     num_generations: int
     num_generations_eval: int
     reward_weights: Tensor
+    _logs: dict[str, Any]
     _metrics: dict[str, Any]
     _step: int
     _get_per_token_logps_and_entropies: Any
@@ -70,7 +71,7 @@ class RowLoss:
         super().__init__(*arguments, **named)
         check(self.row, self.args, given)
         check_model(self)
-        warn(self.row, self.args)
+        warn(self.row, self.args, given)
         self.row = filled(self.row, self.args.max_completion_length or 0)
 
     # The window: transformers hands over the raw batches of one optimizer step, TRL makes completions of them.
@@ -130,10 +131,12 @@ class RowLoss:
         reward = weighed.nansum(1).masked_fill(self._rewards.isnan().all(1), torch.nan)
         group = torch.arange(reward.numel(), device=reward.device) // size
         mine = slice(self.accelerator.process_index * len(inputs), (self.accelerator.process_index + 1) * len(inputs))
+        advantage = self.row.advantage(reward, group)
+        replace_last(self._logs["advantages"], advantage.tolist())
         self._generations += 1
         return {
             **columns,
-            "advantages": self.row.advantage(reward, group)[mine],
+            "advantages": advantage[mine],
             GROUP: group[mine],
             GENERATION: torch.tensor(self._generations),
         }
@@ -214,6 +217,13 @@ def over_windows(windows: list[Metrics]) -> dict[str, Metric]:
         for name, metric in merged.items()
         if name != "loss"
     }
+
+
+def replace_last(logged: deque[float], values: list[float]) -> None:
+    """The last entries of TRL's table of completions, which it has just written, become these."""
+    for _ in range(min(len(values), len(logged))):
+        logged.pop()
+    logged.extend(values)
 
 
 def _at(inputs: Mapping[str, Any], name: str, live: Tensor, other: Tensor | None) -> Tensor | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from strop.errors import ConfigError
-from strop.objective.aggregation import Constant
+from strop.objective.aggregation import Constant, PromptMean
 from strop.objective.objective import Algorithm
 
 STREAMS = frozenset({"old_logp", "sampler_logp", "ref_logp", "entropy"})
@@ -127,9 +127,24 @@ def _check_beta(row: Algorithm, beta: float) -> None:
         )
 
 
-def warn(row: Algorithm, args: Any) -> None:
-    """One warning that lists the loss settings given to TRL that the row has taken the place of."""
+def warn(row: Algorithm, args: Any, given: Mapping[str, Any]) -> None:
+    """A warning for each thing that is given and does not do what one may think: in one line each."""
     defaults = {field.name: field.default for field in dataclasses.fields(args)}
     idle = [f"{name}={getattr(args, name)!r}" for name in DECIDED if getattr(args, name) != defaults[name]]
     if idle:
-        warnings.warn(f"the row {row.name} decides the loss: {', '.join(idle)} has no effect", stacklevel=3)
+        _warn(f"the row {row.name} decides the loss: {', '.join(idle)} has no effect")
+    if row.correction is not None and not args.use_vllm and given.get("rollout_func") is None:
+        _warn(
+            f"the correction {row.correction.kind} has no effect: the policy samples by itself, and TRL keeps no "
+            "other log-probs of its completions"
+        )
+    if row.aggregation == PromptMean() and args.gradient_accumulation_steps % args.steps_per_generation:
+        _warn(
+            f"steps_per_generation={args.steps_per_generation} does not divide gradient_accumulation_steps="
+            f"{args.gradient_accumulation_steps}: TRL deals a prompt's completions to several optimizer steps, and in "
+            "each of them the prompt's mean is over those that are there"
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, stacklevel=4)

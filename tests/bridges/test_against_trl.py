@@ -10,6 +10,7 @@ import pytest
 from strop.bridges import against_trl
 from strop.bridges.against import AGREES, Report, Row, compare
 from strop.bridges.against_trl import BRIDGED, CUTS, FORMULAS, LOSSES, UNDIVIDED, batch, error
+from tests.shape.source import ROOT
 
 FOUND = {
     "grpo": "dapo with aggregation sequence",
@@ -114,3 +115,27 @@ def test_the_report_is_json_and_says_which_trl_it_is() -> None:
     told = json.loads(json.dumps(report().as_json(), allow_nan=False))
     assert told["version"].startswith("1.16")
     assert len(told["rows"]) == 2 * len(LOSSES) + len(LOSSES) * len(CUTS) + len(BRIDGED) * len(CUTS)
+
+
+def cell(row: Row) -> str:
+    return "exact" if row.same else f"{row.gradient_error:.1%}"
+
+
+def table() -> list[str]:
+    """The table of docs/bridges/trl.md, from the report."""
+    masked = f"{UNDIVIDED}, 2 of 16 completions masked"
+    lines = []
+    for loss in LOSSES:
+        cells = [cell(the(loss, layout)) for layout in (*CUTS, masked)]
+        lines.append(f"| {loss} | {the(loss, UNDIVIDED).agrees_with} | {' | '.join(cells)} |")
+    for name in BRIDGED:
+        cells = [cell(the(f"StropGRPOTrainer, {name}", layout)) for layout in CUTS]
+        lines.append(f"| StropGRPOTrainer, {name} | {name} | {' | '.join(cells)} | exact |")
+    return lines
+
+
+@real
+def test_the_page_shows_the_report_that_is_measured() -> None:
+    page = (ROOT / "docs" / "bridges" / "trl.md").read_text(encoding="utf-8")
+    for line in table():
+        assert line in page

@@ -3,8 +3,10 @@ from __future__ import annotations
 import importlib
 import json
 import math
+import runpy
 import subprocess
 import sys
+from collections import deque
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,14 @@ import torch
 
 import strop
 from strop.bridges import peers, trl
-from strop.bridges.trl import over_windows
+from strop.bridges.trl import over_windows, replace_last
 from strop.errors import ConfigError
 from strop.metrics import High, Low, Mean, Sum
 from tests.bridges.trl_runs import LAYOUTS_OF_TWO, MASKED, Layout, Window, make_prompts, rollout, train
 from tests.shape.source import ROOT
 
 real = pytest.mark.peer("trl")
-quiet = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+quiet = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore:steps_per_generation=:UserWarning")
 
 EPOCHS = {"max_steps": -1, "num_train_epochs": 2}
 
@@ -119,6 +121,13 @@ def test_metrics_of_several_windows_are_those_of_all_their_tokens_and_sums_are_p
     assert over_windows([]) == {}
 
 
+def test_trls_table_of_completions_shows_the_advantages_that_are_trained_on() -> None:
+    for size in (2, 4, 8):
+        logged = deque([1.0, 2.0, 3.0, 4.0][-size:], maxlen=size)
+        replace_last(logged, [5.0, 6.0])
+        assert list(logged) == [1.0, 2.0, 3.0, 4.0][-size:][:-2] + [5.0, 6.0]
+
+
 def test_without_trl_the_class_is_one_clear_error_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(package: str) -> str:
         raise peers.PackageNotFoundError(package)
@@ -187,3 +196,30 @@ def test_a_resumed_run_goes_on_as_if_it_had_not_stopped(tmp_path: Path) -> None:
     again = train(layout, tmp_path, resume=str(tmp_path / "out" / "checkpoint-2"))
     assert [window.loss for window in again] == [window.loss for window in whole[2:]]
     assert max(window.error for window in again) < 1e-12
+
+
+EXAMPLES = ROOT / "examples" / "trl_bridge"
+
+
+def test_a_trl_user_changes_two_lines() -> None:
+    theirs, ours = [
+        (EXAMPLES / f"with_{name}.py").read_text(encoding="utf-8").splitlines() for name in ("trl", "strop")
+    ]
+    changed = [line for line in ours if line not in theirs]
+    assert len(changed) == 2
+    page = (ROOT / "docs" / "bridges" / "trl.md").read_text(encoding="utf-8")
+    for line in changed:
+        assert line in page
+
+
+@real
+@quiet
+def test_the_example_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["with_strop.py", "2"])
+    runpy.run_path(str(EXAMPLES / "with_strop.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "'policy_loss'" in printed
+    assert "'train_loss'" in printed

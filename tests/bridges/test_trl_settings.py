@@ -47,6 +47,8 @@ class Arguments:
     generation_kwargs: Any = None
     use_transformers_continuous_batching: bool = False
     max_completion_length: int | None = 512
+    gradient_accumulation_steps: int = 1
+    steps_per_generation: int | None = None
 
 
 def checked(row: str | strop.Algorithm, given: dict[str, Any] | None = None, **settings: Any) -> None:
@@ -148,14 +150,37 @@ def test_a_model_or_a_way_to_spread_it_that_was_not_verified_is_refused(name: st
         check_model(types.SimpleNamespace(**{**state, name: True}))
 
 
+def warned(row: strop.Algorithm, given: dict[str, Any] | None = None, **settings: Any) -> list[str]:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn(row, Arguments(**{"steps_per_generation": 1, **settings}), given or {})
+    return [str(one.message) for one in caught]
+
+
 def test_settings_that_no_longer_mean_anything_are_one_warning() -> None:
     row = strop.algorithm("dapo_prompt")
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warn(row, Arguments(beta=0.3))
-    with pytest.warns(UserWarning, match=r"^the row dapo_prompt decides the loss: loss_type='grpo', epsilon_high=0\.3"):
-        warn(row, Arguments(loss_type="grpo", epsilon_high=0.3))
+    assert warned(row, beta=0.3) == []
+    [told] = warned(row, loss_type="grpo", epsilon_high=0.3)
+    assert told == "the row dapo_prompt decides the loss: loss_type='grpo', epsilon_high=0.3 has no effect"
     assert {field.name for field in dataclasses.fields(Arguments)} >= set(DECIDED)
+
+
+def test_a_correction_without_log_probs_of_a_sampler_is_a_warning() -> None:
+    row = strop.algorithm("dapo", correction="token_truncate")
+    [told] = warned(row)
+    assert told.startswith("the correction token_truncate has no effect")
+    assert warned(row, {"rollout_func": print}) == []
+    assert warned(row, use_vllm=True) == []
+
+
+def test_a_prompt_mean_over_parts_of_groups_is_a_warning_and_over_whole_groups_none() -> None:
+    row = strop.algorithm("dapo_prompt")
+    for accumulate, generate in ((2, 2), (4, 2), (4, 1)):
+        assert warned(row, gradient_accumulation_steps=accumulate, steps_per_generation=generate) == []
+    for accumulate, generate in ((2, 4), (3, 2)):
+        [told] = warned(row, gradient_accumulation_steps=accumulate, steps_per_generation=generate)
+        assert f"steps_per_generation={generate} does not divide gradient_accumulation_steps={accumulate}: " in told
+        assert warned(strop.algorithm("dapo"), gradient_accumulation_steps=2, steps_per_generation=4) == []
 
 
 @pytest.mark.peer("trl")
