@@ -65,7 +65,7 @@ class Ranks:
             ready = wait(list(waiting), timeout=max(0.0, deadline - time.monotonic()))
             if not ready:
                 late = ", ".join(map(str, waiting.values()))
-                raise StropError(f"rank {late} of {ranks} did not answer within {self.patience_s:.0f} s")
+                raise StropError(f"rank {late} of {ranks} did not answer within {self.patience_s:g} s")
             for pipe in ready:
                 rank = waiting.pop(pipe)  # type: ignore[call-overload]
                 answers[rank] = self.receive(pipe, rank)  # type: ignore[arg-type]

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import socket
-import sys
 import traceback
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
@@ -36,9 +35,7 @@ def work(connection: Connection, folder: str, *, rank: int, size: int, patience_
     `prepare` is a "module:function" that is called first: how a test plants a fault in every rank.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the check, and the check ends its ranks
-    log = os.open(f"{folder}/rank-{rank}.txt", os.O_WRONLY | os.O_CREAT)
-    os.dup2(log, sys.stdout.fileno())
-    os.dup2(log, sys.stderr.fileno())
+    redirect(folder, rank)
     if prepare:
         module, _, name = prepare.partition(":")
         getattr(importlib.import_module(module), name)()
@@ -50,6 +47,13 @@ def work(connection: Connection, folder: str, *, rank: int, size: int, patience_
         except EOFError:
             return
         connection.send_bytes(json.dumps(ranks.answer(task)).encode())
+
+
+def redirect(folder: str, rank: int) -> None:
+    """What this process prints goes to a file of the folder, C++ libraries included."""
+    log = os.open(f"{folder}/rank-{rank}.txt", os.O_WRONLY | os.O_CREAT)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
 
 
 @dataclass(slots=True)
