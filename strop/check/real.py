@@ -45,6 +45,7 @@ def bounded(config: Config) -> Config:
     rollout["max_tokens"] = min(rollout["max_tokens"], MAX_TOKENS)
     rollout["overlong"]["buffer"] = min(rollout["overlong"]["buffer"], rollout["max_tokens"])
     rollout["max_draws"] = max(rollout["max_draws"], rollout["prompts"]) if rollout["max_draws"] else 0
+    plain["train"]["gradient_checkpointing"] = False  # each layout says whether it recomputes
     if row.aggregation.kind == "constant":
         plain["objective"]["length"] = row.aggregation.length
     return load(mapping=plain)

@@ -92,7 +92,7 @@ class Bench:
         """What has been summed, by parameter name, in one piece. A weight that nothing reached has 0."""
         names = [name for name, weight in self.models.policy.named_parameters() if weight.requires_grad]
         weights = zip(names, self.optimizer.masters, strict=True)
-        return {name: whole(torch.zeros_like(w) if w.grad is None else w.grad).clone() for name, w in weights}
+        return {name: whole(torch.zeros_like(w) if w.grad is None else w.grad) for name, w in weights}
 
 
 @contextmanager

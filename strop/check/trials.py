@@ -69,9 +69,8 @@ class Trials:
 
     @cached_property
     def bench(self) -> Bench:
-        """The case with its models in the dtype; in float64 they are the oracle's own."""
-        models = self.oracle.case.models if self.dtype == "float64" else self.case.models.to(DTYPES[self.dtype])
-        return Bench.of(self.case, models)
+        """The case with its models in the dtype: in float64 the oracle's own, else those of the case."""
+        return Bench.of(self.case, self.oracle.case.models if self.dtype == "float64" else self.case.models)
 
     def run_alone(self) -> Iterator[Line]:
         rows, layouts = self.alone

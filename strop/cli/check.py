@@ -13,6 +13,7 @@ from strop.cli.tables import make_console, print_json, say, table
 from strop.errors import ConfigError, StropError
 
 if TYPE_CHECKING:
+    from strop.bridges.against import Row
     from strop.check.compare import Line
     from strop.check.gradient import Report
     from strop.config import Config
@@ -21,7 +22,7 @@ CHECKS = ("gradient",)
 SHOWN = 20
 """Failing lines that are printed; --json lists them all."""
 HEADS = ("layout", "runs", "gradient error", "worst parameter", "in row", "metric error", "worst metric", "verdict")
-PEER_HEADS = ("loss", "layout", "is", "gradient error", "cosine", "norm ratio")
+PEER_HEADS = ("loss", "layout", "is", "gradient error", "cosine", "norm ratio", "")
 
 
 def check(
@@ -80,7 +81,7 @@ def show(report: Report, *, every: bool) -> None:
     console = make_console()
     for dtype, lines in grouped(report.lines, lambda line: line.dtype).items():
         say(console)
-        say(console, f"{dtype}: what is off by at most {lines[0].bound:.0e} holds", "bold")
+        say(console, f"{dtype}: what is off by at most {lines[0].bound:.2g} holds", "bold")
         kinds = grouped(lines, (lambda line: f"{line.layout}{of_ranks(line)}") if every else kind)
         table(console, [layout_row(name, some) for name, some in kinds.items()], heads=HEADS)
     say(console)
@@ -191,17 +192,18 @@ def compared(peer: str, names: list[str], *, json: bool) -> int:
         return 0
     console = make_console()
     say(console, f"{report.peer} {report.version}: its own loss code, on one batch cut in several ways", "bold")
-    rows = [
-        [row.name, row.layout, row.agrees_with or "-", *numbers(row.gradient_error, row.cosine, row.norm_ratio)]
-        for row in report.rows
-    ]
-    table(console, rows, heads=PEER_HEADS)
-    notes = dict.fromkeys((row.name, row.note) for row in report.rows if row.note)
+    table(console, [peer_row(row) for row in report.rows], heads=PEER_HEADS)
+    notes: dict[str, list[str]] = {}
+    for row in report.rows:
+        if row.note and row.name not in notes.setdefault(row.note, []):
+            notes[row.note].append(row.name)
     say(console)
-    for name, note in notes:
-        say(console, f"{name}: {note}")
+    for note, losses in notes.items():
+        say(console, f"{note}:")
+        say(console, f"    {'; '.join(losses)}")
     return 0
 
 
-def numbers(error: float, cosine: float, ratio: float) -> list[str]:
-    return [f"{error:.1e}", f"{cosine:.4f}", f"{ratio:.3f}"]
+def peer_row(row: Row) -> list[str]:
+    numbers = [f"{row.gradient_error:.1e}", f"{row.cosine:.4f}", f"{row.norm_ratio:.3f}"]
+    return [row.name, row.layout, row.agrees_with or "-", *numbers, "the same" if row.same else "differs"]
