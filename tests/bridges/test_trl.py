@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import math
 import runpy
 import subprocess
 import sys
@@ -18,7 +17,7 @@ from strop.bridges import peers, trl
 from strop.bridges.trl import over_windows, replace_last
 from strop.errors import ConfigError
 from strop.metrics import High, Low, Mean, Sum
-from tests.bridges.trl_runs import LAYOUTS_OF_TWO, MASKED, Layout, Window, make_prompts, rollout, train
+from tests.bridges.trl_runs import LAYOUTS_OF_TWO, MASKED, Layout, make_prompts, rollout, train
 from tests.shape.source import ROOT
 
 real = pytest.mark.peer("trl")
@@ -55,14 +54,15 @@ LAYOUTS = (
 @real
 @quiet
 @pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
-def test_every_optimizer_step_of_trl_has_the_gradient_of_the_row_over_its_window(
+def test_every_optimizer_step_of_trl_has_the_gradient_and_the_metrics_of_the_row_over_its_window(
     layout: Layout, tmp_path: Path
 ) -> None:
     windows = train(layout, tmp_path)
     assert len(windows) >= 4
-    assert sum(torch.stack([g.norm() for g in w.exact.values()]).norm() > 1e-3 for w in windows) >= 2
+    assert sum(torch.stack([g.norm() for g in w.exact.values()]).norm() > 0.1 for w in windows) >= 2
     for window in windows:
-        assert window.error < (1e-12 if layout.double else 1e-4)
+        assert window.error < (1e-12 if layout.double else 1e-5)
+        assert window.metric_error < (1e-9 if layout.double else 1e-5)
         assert window.loss == pytest.approx(window.exact_loss, abs=1e-6)
     assert len({window.rows for window in windows}) == (2 if "short" in layout.name else 1)
 
@@ -80,35 +80,17 @@ def two_processes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, An
 
 @real
 @pytest.mark.parametrize("layout", LAYOUTS_OF_TWO, ids=lambda layout: layout.name)
-def test_two_processes_have_the_gradient_of_their_common_window(
+def test_two_processes_have_the_gradient_and_the_metrics_of_their_common_window(
     layout: Layout, two_processes: list[dict[str, Any]]
 ) -> None:
     assert two_processes[0][layout.name] == two_processes[1][layout.name]
     windows = two_processes[0][layout.name]
-    assert max(error for error, _, _, _ in windows) < 1e-12
-    assert sum(prompts_on_both for _, _, _, prompts_on_both in windows) >= 3
-    assert any(abs(exact) > 1e-3 for _, _, exact, _ in windows)
-    for _, loss, exact, _ in windows:
+    assert max(error for error, _, _, _, _ in windows) < 1e-12
+    assert max(error for _, _, _, _, error in windows) < 1e-9
+    assert sum(prompts_on_both for _, _, _, prompts_on_both, _ in windows) >= 3
+    assert any(abs(exact) > 1e-3 for _, _, exact, _, _ in windows)
+    for _, loss, exact, _, _ in windows:
         assert loss == pytest.approx(exact, abs=1e-6)
-
-
-@real
-@quiet
-def test_what_is_logged_is_the_rows_metrics_over_all_tokens_of_the_window(tmp_path: Path) -> None:
-    for layout in (
-        Layout("kl", 2, 2, 4, row="grpo", arguments={"beta": 0.04}),
-        Layout("masked", 4, 2, 3, arguments=MASKED),
-    ):
-        for window in train(layout, tmp_path):
-            assert_logged(window)
-
-
-def assert_logged(window: Window) -> None:
-    for name, value in window.metrics.items():
-        if name in ("loss", "clip_high", "clip_low"):
-            continue
-        logged = window.logged.get(name)
-        assert math.isnan(value) if logged is None else logged == pytest.approx(value, abs=1e-9), name
 
 
 def test_metrics_of_several_windows_are_those_of_all_their_tokens_and_sums_are_per_step() -> None:
@@ -181,11 +163,16 @@ def test_a_rollout_functions_log_probs_are_the_samplers_and_its_mask_acts_before
 
 @real
 @quiet
-def test_an_evaluation_between_two_windows_leaves_them_as_they_are(tmp_path: Path) -> None:
+def test_an_evaluation_between_two_windows_has_its_own_loss_and_leaves_them_as_they_are(tmp_path: Path) -> None:
     evaluated = {"eval_strategy": "steps", "eval_steps": 1, "per_device_eval_batch_size": 4}
     layout = Layout("evaluated", 4, 2, 3, arguments=evaluated)
-    windows = train(layout, tmp_path, eval_dataset=make_prompts(2))
+    losses: list[tuple[float, float]] = []
+    windows = train(layout, tmp_path, eval_dataset=make_prompts(2), evaluated=losses)
     assert max(window.error for window in windows) < 1e-12
+    assert len(losses) == 2 * len(windows)
+    assert max(abs(exact) for _, exact in losses) > 1e-2
+    for loss, exact in losses:
+        assert loss == pytest.approx(exact, abs=1e-12)
 
 
 @real

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import random
 import sys
 from dataclasses import dataclass, field
@@ -19,7 +20,16 @@ from torch import Tensor
 import strop
 from strop.bridges.trl import trainer
 from strop.check.wide import widen
-from tests.bridges.trl_exact import LETTERS, LONGEST, TEMPERATURE, Sampled, expected, make_model, score
+from tests.bridges.trl_exact import (
+    LETTERS,
+    LONGEST,
+    REWARD_WEIGHTS,
+    REWARDS,
+    TEMPERATURE,
+    Sampled,
+    expected,
+    make_model,
+)
 
 PROMPTS = 48
 
@@ -69,6 +79,14 @@ class Window:
         ]
         return float(torch.stack(gaps).max())
 
+    @property
+    def metric_error(self) -> float:
+        """The largest difference between a metric of the row as it is logged and as it is over the whole window."""
+        named = [name for name in self.metrics if name not in ("loss", "clip_high", "clip_low")]
+        pairs = [(self.logged.get(name), self.metrics[name]) for name in named]
+        assert all(math.isnan(right) for value, right in pairs if value is None)
+        return max((abs(value - right) for value, right in pairs if value is not None), default=0.0)
+
 
 def make_tokenizer() -> Any:
     from tokenizers import Tokenizer, models, pre_tokenizers
@@ -89,8 +107,9 @@ def make_prompts(size: int) -> Any:
     return Dataset.from_dict({"prompt": list(words)[:size]})
 
 
-def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
-    return [score(tuple(ids)) for ids in completion_ids]
+def make_rewards() -> list[Any]:
+    """The rewards as functions of TRL's signature."""
+    return [lambda completion_ids, give=give, **_: [give(tuple(ids)) for ids in completion_ids] for give in REWARDS]
 
 
 class Recorded:
@@ -114,15 +133,18 @@ class Recorded:
         first = len(self.sampled)
         batch, process = gather_object([pair for pair, _, _ in self.lists]), self.accelerator.process_index
         self.sampled += [Sampled(*pair, mask, mu, weights, batch, process) for pair, mask, mu in self.lists]
+        mine = slice(process * len(inputs), (process + 1) * len(inputs))
+        assert list(self._logs["advantages"])[-len(batch) :][mine] == columns["advantages"].tolist()
         return {**columns, "number": torch.arange(first, len(self.sampled))}
 
     def _compute_loss(self, model: Any, inputs: Any) -> Any:
         loss = super()._compute_loss(model, inputs)
-        if not self.model.training:
-            self.evaluated.append(float(loss))
-            return loss
         live = (inputs["completion_mask"] != 0).any(1).tolist()
-        self.trained += [(self.sampled[i], lives) for i, lives in zip(inputs["number"].tolist(), live, strict=True)]
+        rows = [(self.sampled[i], lives) for i, lives in zip(inputs["number"].tolist(), live, strict=True)]
+        if self.model.training:
+            self.trained += rows
+        else:
+            self.evaluated.append((float(loss), rows))
         return loss
 
     def _get_per_token_logps_and_entropies(self, model: Any, ids: Any, mask: Any, keep: int, **named: Any) -> Any:
@@ -134,8 +156,18 @@ class Recorded:
         return table.gather(-1, ids[:, -keep:, None])[..., 0], entropy, None
 
 
-def train(layout: Layout, folder: Path, *, resume: str | None = None, **more: Any) -> list[Window]:
-    """The optimizer steps of a real run of TRL under this layout, each beside its exact gradient."""
+def train(
+    layout: Layout,
+    folder: Path,
+    *,
+    resume: str | None = None,
+    evaluated: list[tuple[float, float]] | None = None,
+    **more: Any,
+) -> list[Window]:
+    """The optimizer steps of a real run of TRL under this layout, each beside its exact gradient.
+
+    `evaluated` is filled with the loss of every evaluation batch and the exact one.
+    """
     from accelerate import PartialState
     from accelerate.utils import gather_object
     from transformers import PrinterCallback, TrainerCallback
@@ -160,7 +192,7 @@ def train(layout: Layout, folder: Path, *, resume: str | None = None, **more: An
     given: dict[str, Any] = {"args": make_arguments(layout, folder), "row": layout.algorithm(), **more}
     run = type("Run", (Recorded, trainer()), {"double": layout.double})(
         model=model,
-        reward_funcs=reward,
+        reward_funcs=make_rewards(),
         train_dataset=make_prompts(layout.prompts),
         processing_class=make_tokenizer(),
         callbacks=[Watch()],
@@ -173,6 +205,8 @@ def train(layout: Layout, folder: Path, *, resume: str | None = None, **more: An
     run.train(resume_from_checkpoint=resume)
     steps = [line for line in run.state.log_history if "loss" in line][-len(taken) :]
     found = [expected(run.row, weights, rows, start) for _, weights, rows in taken]
+    for loss, rows in run.evaluated if evaluated is not None else ():
+        evaluated.append((loss, expected(run.row, rows[0][0].weights, rows, start)[1].value))
     return [
         Window(gradient, exact, logged["loss"], out.value, len(rows), shared(rows), logged, means(out))
         for (gradient, _, rows), (exact, out), logged in zip(taken, found, steps, strict=True)
@@ -209,6 +243,7 @@ def make_arguments(layout: Layout, folder: Path) -> Any:
             **{"output_dir": str(folder / "out"), "use_cpu": True, "report_to": "none", "disable_tqdm": True},
             **{"save_strategy": "no", "logging_steps": 1, "max_grad_norm": 0.0, "optim": "sgd", "learning_rate": 0.05},
             **{"lr_scheduler_type": "constant", "temperature": TEMPERATURE, "max_completion_length": LONGEST},
+            **{"reward_weights": list(REWARD_WEIGHTS)},
             **{
                 "num_generations": 4,
                 "max_steps": layout.steps,
@@ -241,7 +276,7 @@ def main(out: Path) -> None:
     found = {}
     for layout in LAYOUTS_OF_TWO:
         windows = train(layout, out)
-        found[layout.name] = [[w.error, w.loss, w.exact_loss, w.shared] for w in windows]
+        found[layout.name] = [[w.error, w.loss, w.exact_loss, w.shared, w.metric_error] for w in windows]
     (out / f"{process}.json").write_text(json.dumps(found))
 
 
