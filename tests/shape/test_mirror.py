@@ -6,7 +6,7 @@ import pytest
 
 from tests.shape.source import ROOT, python_files
 
-ACROSS = ("laws", "golden", "shape", "study_note", "examples", "public_reports")
+ACROSS = ("benchmarks", "laws", "golden", "shape", "study_note", "examples", "public_reports")
 """Folders of tests about more than one file."""
 
 UNTESTED = {
