@@ -96,8 +96,9 @@ def expected(
     model, first = exact_model(weights), exact_model(start)
     both = [scored(model, one) for one in rows]
     with torch.no_grad():
-        writers = {id(one.weights): exact_model(one.weights) for one in {id(one.weights): one for one in rows}.values()}
-        old = [scored(writers[id(one.weights)], one)[0] for one in rows]
+        writers = {id(one.weights): one.weights for one in rows}
+        models = {key: exact_model(state) for key, state in writers.items()}
+        old = [scored(models[id(one.weights)], one)[0] for one in rows]
         ref = [scored(first, one)[0] for one in rows]
     sampler = [mine if one.sampler is None else torch.tensor(one.sampler) for one, mine in zip(rows, old, strict=True)]
     live = [lives * torch.tensor(one.mask) for one, lives in trained]
