@@ -23,7 +23,7 @@ class Peer:
 
     @property
     def how(self) -> str:
-        return f"make peer-{self.package}, or: pip install {self.package}=={self.install}"
+        return f"make peer-{self.package} and use .venv-{self.package}, or: pip install {self.package}=={self.install}"
 
 
 PEERS = {

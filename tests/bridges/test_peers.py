@@ -28,7 +28,9 @@ def test_a_peer_that_is_not_installed_is_one_line_with_the_command(name: str, mo
     with pytest.raises(ConfigError) as caught:
         peers.demand(name)
     message = str(caught.value)
-    assert message.startswith(f"{peers.PEERS[name].title} is not installed here: make peer-{name}, or: pip install ")
+    assert message.startswith(
+        f"{peers.PEERS[name].title} is not installed here: make peer-{name} and use .venv-{name}, or"
+    )
     assert "\n" not in message
 
 
