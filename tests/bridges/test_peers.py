@@ -28,9 +28,8 @@ def test_a_peer_that_is_not_installed_is_one_line_with_the_command(name: str, mo
     with pytest.raises(ConfigError) as caught:
         peers.demand(name)
     message = str(caught.value)
-    assert message.startswith(
-        f"{peers.PEERS[name].title} is not installed here: make peer-{name} and use .venv-{name}, or"
-    )
+    title = peers.PEERS[name].title
+    assert message.startswith(f"{title} is not installed here: make peer-{name} and use .venv-{name}, or: pip install ")
     assert "\n" not in message
 
 
