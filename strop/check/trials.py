@@ -69,8 +69,12 @@ class Trials:
 
     @cached_property
     def bench(self) -> Bench:
-        """The case with its models in the dtype: in float64 the oracle's own, else those of the case."""
-        return Bench.of(self.case, self.oracle.case.models if self.dtype == "float64" else self.case.models)
+        """The case with its models in the dtype: in float64 the oracle's own, else those of the case.
+
+        An optimizer takes the gradients of bfloat16 weights for itself, so that these are copies.
+        """
+        models = self.oracle.case.models if self.dtype == "float64" else self.case.models
+        return Bench.of(self.case, models.to(torch.bfloat16) if self.dtype == "bfloat16" else models)
 
     def run_alone(self) -> Iterator[Line]:
         rows, layouts = self.alone

@@ -59,6 +59,13 @@ def test_a_batch_without_signal_is_refused_with_what_to_do() -> None:
         refuse_nothing(case, config())
 
 
+def test_a_sampled_batch_without_signal_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    groups = tuple(flat(group) for group in hard_case().groups)
+    monkeypatch.setattr("strop.check.real.sampled", lambda config, watch: (hard_case().models.policy, groups))
+    with pytest.raises(NotEnoughSignal, match="equal rewards"):
+        real_case(config(), Watcher())
+
+
 def test_a_batch_of_masked_completions_is_refused_with_what_to_do() -> None:
     masked = tuple(group for group in hard_case().groups if all(r.completion.truncated for r in group.rollouts))
     with pytest.raises(NotEnoughSignal, match="masked.*max_tokens"):

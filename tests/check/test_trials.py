@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,31 +27,40 @@ from strop.config.load import load
 from strop.errors import StropError
 from tests.check.beds import hard_case, oracle_of, trials
 
-FIRST, *REST = made_trials()
+
+@cache
+def made() -> list[Trials]:
+    return made_trials()
+
+
+def in_dtype(dtype: str) -> Trials:
+    """The first of the made ones in that dtype."""
+    return next(one for one in made() if one.dtype == dtype)
 
 
 def test_without_a_configuration_every_row_of_the_table_is_run_and_three_over_ranks() -> None:
-    assert [plain["algorithm"] for plain in FIRST.alone[0]] == list(ROWS)
-    assert [plain["algorithm"] for plain in FIRST.ranked[0]] == list(RANKED)
+    first = in_dtype("float64")
+    assert [plain["algorithm"] for plain in first.alone[0]] == list(ROWS)
+    assert [plain["algorithm"] for plain in first.ranked[0]] == list(RANKED)
     assert len(RANKED) == 3
-    assert len(FIRST.alone[1]) >= 40
-    assert FIRST.ranked[1] == over_ranks(FIRST.case.longest)
+    assert len(first.alone[1]) >= 40
+    assert first.ranked[1] == over_ranks(first.case.longest)
 
 
 def test_every_row_is_run_in_float32_and_one_in_bfloat16() -> None:
-    by_dtype = {one.dtype: one for one in REST if one.alone[0] and one.dtype != "float64"}
-    assert [plain["algorithm"] for plain in by_dtype["float32"].alone[0]] == list(ROWS)
-    assert [plain["algorithm"] for plain in by_dtype["bfloat16"].alone[0]] == ["dapo"]
+    assert [plain["algorithm"] for plain in in_dtype("float32").alone[0]] == list(ROWS)
+    assert [plain["algorithm"] for plain in in_dtype("bfloat16").alone[0]] == ["dapo"]
 
 
 def test_there_is_a_batch_that_leaves_a_rank_without_work() -> None:
-    [small] = [one for one in REST if one.case.name == "few"]
+    [small] = [one for one in made() if one.case.name == "few"]
     assert {layout.ranks for layout in small.ranked[1]} == {4}
     assert len(small.case.live) < 4
 
 
-@pytest.mark.parametrize("trial", made_trials(), ids=lambda one: f"{one.case.name} {one.dtype}")
-def test_the_oracle_has_the_very_weights_of_the_case_only_wider(trial: Trials) -> None:
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_the_oracle_has_the_very_weights_of_the_case_only_wider(dtype: str) -> None:
+    trial = in_dtype(dtype)
     for wide, own in zip(trial.oracle.case.models, trial.case.models, strict=True):
         for one, other in zip(wide.parameters(), own.parameters(), strict=True):
             assert bool((one == other.double()).all())
@@ -77,7 +87,7 @@ def test_choices_that_no_row_has_hold_too(name: str, objective: dict[str, Any]) 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_in_a_narrower_dtype_a_layout_is_off_by_its_rounding(dtype: str) -> None:
-    [trial] = [one for one in REST if one.dtype == dtype]
+    trial = in_dtype(dtype)
     one = Trials(trial.oracle, trial.case, dtype, ([made_row("dapo")], narrow(29)[:3]))
     for line in one.run_alone():
         assert line.ok
@@ -86,11 +96,9 @@ def test_in_a_narrower_dtype_a_layout_is_off_by_its_rounding(dtype: str) -> None
 
 def test_a_users_model_is_bounded_by_the_rounding_of_its_own_dtype() -> None:
     config = load(mapping={"algorithm": "grpo"})
-    [case] = [one.case for one in REST if one.dtype == "float32"]
-    [oracle] = [one.oracle for one in REST if one.dtype == "float32"]
-    assert rounding(oracle, case, config) == BOUNDS["float32"]
-    half = [one for one in REST if one.dtype == "bfloat16"][0].case
-    assert BOUNDS["float32"] * ROOM < rounding(oracle_of(), half, config)
+    single, half = in_dtype("float32"), in_dtype("bfloat16")
+    assert rounding(single.oracle, single.case, config) == BOUNDS["float32"]
+    assert BOUNDS["float32"] * ROOM < rounding(oracle_of(), half.case, config)
 
 
 def test_with_a_configuration_its_own_row_is_run_in_float64_and_in_its_dtype(monkeypatch: pytest.MonkeyPatch) -> None:
