@@ -98,7 +98,7 @@ def plan(config: Config | None, watch: Watcher) -> Plan:
     facts = {"model": config.model, "sampled": shrunk(config, small), "batch": described(case)}
     if weights_of(case) > SMALL:
         facts["layouts"] = f"a few, in one process: the model has more than {SMALL // 10**6} million weights"
-    return Plan(tuple(real_trials(small, case)), small.row, config.rollout.max_tokens, facts)
+    return Plan(tuple(real_trials(small, case, watch.progress)), small.row, config.rollout.max_tokens, facts)
 
 
 def described(case: Case) -> str:

@@ -34,7 +34,7 @@ def means_apart(oracle: Oracle, row: Algorithm, length: int) -> list[Apart]:
     for name, mean in KINDS["aggregation"].items():
         other = mean(length) if name == Constant.kind else mean()
         chosen = row.aggregation if name == row.aggregation.kind else other
-        gradient = oracle.truth(replace(row, aggregation=chosen)).gradient
+        gradient = oracle.worked_out(replace(row, aggregation=chosen)).gradient
         found.append(Apart(row.name, name, *beside(gradient, own)))
     return found
 

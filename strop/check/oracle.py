@@ -7,7 +7,7 @@ log-prob with the model's own. Nothing here is shared with batch.build, batch.sp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,10 @@ Grid = NDArray[np.float64]
 """[B, T], or [B, T, K]: a row per live sequence, padded with nan."""
 
 
+Tick = Callable[[str, int, int], None]
+"""progress(phase, done, total)"""
+
+
 @dataclass(frozen=True, slots=True)
 class Truth:
     """The gradient of a batch by parameter name, its metrics, and `scale`: its loss, had all tokens the same sign."""
@@ -35,6 +39,10 @@ class Truth:
     gradient: dict[str, Tensor]
     metrics: Metrics
     scale: float
+
+
+def silent(phase: str, done: int, total: int) -> None:
+    """Nobody watches."""
 
 
 @dataclass(slots=True)
@@ -45,6 +53,7 @@ class Oracle:
     """
 
     case: Case
+    tick: Tick = silent
     streams: dict[str, Grid] = field(default_factory=dict)
     truths: dict[Algorithm, Truth] = field(default_factory=dict)
 
@@ -71,6 +80,7 @@ class Oracle:
         return distributions(module, group.prompt_ids, rollout.completion.ids, self.case.temperature)
 
     def scored(self, module: nn.Module) -> Grid:
+        self.tick("oracle", 0, len(self.completions))
         return padded([of_tokens(self.distributions(module, i), c.ids) for i, c in enumerate(self.completions)])
 
     def tops(self, every: Sequence[Tensor]) -> dict[str, Grid]:
@@ -110,6 +120,7 @@ class Oracle:
         weights = dict(self.case.models.policy.named_parameters())
         total = {name: torch.zeros_like(weight, dtype=torch.float64) for name, weight in weights.items()}
         for i, completion in enumerate(self.completions):
+            self.tick("oracle", i, len(self.completions))
             every = self.distributions(self.case.models.policy, i)
             outputs = (of_tokens(every, completion.ids), entropies(every))
             slopes = [torch.tensor(grid[i, : completion.tokens]).to(every) for grid in (by_logp, by_entropy)]

@@ -14,6 +14,7 @@ from strop.algorithms import Algorithm
 from strop.batch import build as building
 from strop.check.cases import Case, Models
 from strop.check.layouts import ALL, Layout, lay_out
+from strop.check.oracle import silent
 from strop.metrics import Metrics
 from strop.policy.mesh import ALONE, Mesh, whole
 from strop.policy.model import Policy, checkpoint_activations
@@ -105,7 +106,3 @@ def recomputed(module: nn.Module) -> Iterator[None]:
         for part in module.eval().modules():
             if hasattr(part, "gradient_checkpointing"):
                 setattr(part, "gradient_checkpointing", False)  # noqa: B010  modules declare no attributes
-
-
-def silent(phase: str, done: int, total: int) -> None:
-    """Nobody watches one layout."""

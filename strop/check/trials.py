@@ -16,7 +16,7 @@ from strop.check.cases import LONGEST, TOP, Case, few, hard
 from strop.check.compare import BOUNDS, Errors, Line, errors_of
 from strop.check.files import DTYPES, write_case, write_truth
 from strop.check.layouts import Layout, few_over_ranks, narrow, one_process, over_ranks, without_work
-from strop.check.oracle import Oracle
+from strop.check.oracle import Oracle, Tick, silent
 from strop.check.ranks import Ranks
 from strop.check.trial import Bench
 from strop.config.load import load
@@ -156,10 +156,10 @@ def made_row(name: str, **objective: Any) -> Plain:
     return {"algorithm": name, "rollout": {"max_tokens": LONGEST}, "objective": objective}
 
 
-def real_trials(config: Config, case: Case) -> list[Trials]:
+def real_trials(config: Config, case: Case, tick: Tick = silent) -> list[Trials]:
     """With one: its row on its own batch, in float64 and in the dtype that it trains in."""
     plain, longest = [config.dump()], case.longest
-    oracle = Oracle(replace(case, models=case.models.to(torch.float64)))
+    oracle = Oracle(replace(case, models=case.models.to(torch.float64)), tick)
     small = weights_of(case) <= SMALL
     wide = one_process(longest) if small else narrow(longest)
     bound = rounding(oracle, case, config)
@@ -181,7 +181,7 @@ def rounding(oracle: Oracle, case: Case, config: Config) -> float:
 
     A deep model amplifies the rounding of its every layer: 30 layers in float32 are 1e-4 off, sequence by sequence.
     """
-    narrower = Oracle(case).truth(config.row)
+    narrower = Oracle(case, oracle.tick).truth(config.row)
     errors = errors_of(narrower.gradient, narrower.metrics, oracle.truth(config.row))
     return max(BOUNDS[config.train.dtype], ROOM * errors.gradient_error, ROOM * errors.metric_error)
 
