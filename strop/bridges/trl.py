@@ -195,7 +195,7 @@ class RowLoss:
     # Metrics: sums with weights, merged over micro-batches, processes, and the windows of one log line.
 
     def _measure(self, mode: str, parts: list[Metrics]) -> None:
-        from accelerate.utils import gather_object
+        from accelerate.utils import gather_object  # pyright: ignore[reportMissingImports]
 
         self._windows[mode].append(merge(gather_object([merge(parts)])))
 
