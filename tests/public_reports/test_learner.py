@@ -36,9 +36,13 @@ def learner(name: str, dtype: torch.dtype, *, tokens: int = 40) -> Learner:
 @pytest.mark.parametrize("tokens", [1, 30, 10_000])
 @pytest.mark.parametrize("name", ["dapo", "gspo", "gspo_token", "vespo", "gmpo"])
 def test_one_update_has_ratio_exactly_one_in_every_width_and_layout(name: str, tokens: int, dtype: torch.dtype) -> None:
-    """Report B14, https://github.com/verl-project/verl/issues/6280: old log-probs are the current ones, detached."""
-    trainer = learner(name, dtype, tokens=tokens)
-    metrics = trainer.train(build(four(), trainer.row), lambda *_: None)
+    """Report B14, https://github.com/verl-project/verl/issues/6280: old log-probs are the current ones, detached.
+
+    They are not scored again, in shapes that may be others.
+    """
+    trainer, phases = learner(name, dtype, tokens=tokens), set[str]()
+    metrics = trainer.train(build(four(), trainer.row), lambda phase, *_: phases.add(phase))
+    assert phases == {"train"}
     assert metrics["ratio/max"].total == metrics["ratio/min"].total == metrics["ratio"].mean == 1.0
     assert metrics["clip_ratio/high_mean"].total == metrics["clip_ratio/low_mean"].total == 0.0
 
