@@ -38,6 +38,7 @@ def test_shares_are_judged_by_score_also_where_no_filter_drops_a_group() -> None
 
 def test_a_group_without_a_single_advantage_counts_as_levelled() -> None:
     """Report B17 (b): mixed scores whose shaped rewards are equal."""
+    # https://github.com/NVIDIA-NeMo/RL/issues/2431
     credits = {0: Credit(1, (0.0, 0.0)), 1: Credit(1, (0.7, -0.7))}
     row = step_record(collected(group(0, (1.0, 0.0))), {}, {}, credits=credits, solved=1.0)
     assert row["groups/flat_reward"] == 1

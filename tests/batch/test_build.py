@@ -31,6 +31,7 @@ def test_weights_sum_to_one_in_each_optimizer_batch(aggregation: str, updates: i
 
 def test_masked_completions_leave_before_anything_is_counted() -> None:
     """Report B04: A trains 4 tokens, B is truncated with 12: the token weight is 1/4, not 1/16."""
+    # https://github.com/huggingface/trl/issues/6369
     group = Group(0, Prompt("p", "?"), (1,), (row(4, "stop", 1.0), row(12, "length", 0.0)))
     [batch] = build([group], algorithm("dapo"), mask_truncated=True)
     assert batch.weight_N.tolist() == [0.25] * 4
@@ -47,6 +48,7 @@ def test_a_masked_completion_still_counts_in_its_groups_statistics() -> None:
 
 def test_two_copies_of_a_prompt_are_two_groups() -> None:
     """Report B55: rewards [1, 0] and [0, 0] of the same text; merged by text the first advantage would be 1.5."""
+    # https://github.com/verl-project/verl/issues/3065
     first = Group(0, Prompt("same", "?"), (1,), (row(1, "stop", 1.0), row(1, "stop", 0.0)))
     second = Group(9, Prompt("same", "?"), (1,), (row(1, "stop", 0.0), row(1, "stop", 0.0)))
     [batch] = build([first, second], algorithm("dapo", advantage={"kind": "standardized", "eps": 0.0}))

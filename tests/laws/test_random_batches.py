@@ -66,6 +66,9 @@ def test_value_gradient_and_metrics_are_those_of_the_plain_loops(case: Case) -> 
 @law(case=cases(), labels=st.lists(st.integers(0, 2), min_size=6, max_size=6))
 def test_no_partition_in_any_order_changes_gradient_or_metrics(case: Case, labels: list[int]) -> None:
     """Reports B02, B04, B07: of sums with weights there is nothing to divide again."""
+    # https://github.com/huggingface/transformers/pull/40610
+    # https://github.com/huggingface/trl/issues/6369
+    # https://github.com/huggingface/trl/pull/5381
     batch = {**case.batch, "weight": weights(case)}
     whole = Torch().policy_loss(case.row, **batch)
     order = case.rng.permutation(len(batch["group"]))
@@ -82,6 +85,7 @@ def test_no_partition_in_any_order_changes_gradient_or_metrics(case: Case, label
 @law(case=cases(plain_rows))
 def test_a_weight_is_an_equal_share_of_what_its_mean_counts(case: Case) -> None:
     """Report B01: a token, a prompt or a completion counts as much as any other, and all of them count 1."""
+    # https://github.com/huggingface/trl/issues/5375
     live, weight, mean = case.live, weights(case), case.row.aggregation
     assert not weight[~live].any()
     row_N = live.nonzero()[0]
@@ -103,6 +107,8 @@ def test_weights_from_summed_counts_of_shares_are_those_of_the_whole(
     mask: Any, row: Any, prompts: list[int], ranks: list[int]
 ) -> None:
     """Report B07, and B53: some of the five ranks have no token, or no row."""
+    # https://github.com/PrimeIntellect-ai/prime-rl/pull/808
+    # https://github.com/huggingface/transformers/pull/40610
     prompt_S, rank_S = torch.tensor(prompts[: len(mask)]), torch.tensor(ranks[: len(mask)])
 
     def flat(rows: Any) -> Any:
@@ -119,6 +125,8 @@ def test_weights_from_summed_counts_of_shares_are_those_of_the_whole(
 @law(case=cases(), seed=ANY_SEED)
 def test_nothing_under_the_mask_reaches_value_gradient_or_metrics(case: Case, seed: int) -> None:
     """Reports B05 and B10: not a bit of it, whatever it is."""
+    # https://github.com/huggingface/trl/pull/6550
+    # https://github.com/huggingface/trl/pull/3248
     rng, dead = np.random.default_rng(seed), ~case.live
     per_token = {name: case.batch[name] for name in ("logp", "entropy", *STREAMS)}
     per_token |= {name: value for name, value in case.batch.items() if value.ndim == 3 and name != "top_is_sampled"}
@@ -137,6 +145,7 @@ def test_nothing_under_the_mask_reaches_value_gradient_or_metrics(case: Case, se
 @law(case=cases())
 def test_a_masked_token_is_one_that_is_not_there(case: Case) -> None:
     """Report B04: what leaves the sum leaves the count, be it a token, a completion or a group."""
+    # https://github.com/huggingface/trl/issues/6369
     whole, alive = loss_of(case), np.flatnonzero(case.live.any(1))
     width = max([1, *case.live.sum(1)])
     places = [np.flatnonzero(case.live[i]) for i in alive]
@@ -161,6 +170,7 @@ def test_a_masked_token_is_one_that_is_not_there(case: Case) -> None:
 @law(case=cases(), names=st.lists(ANY_ID, min_size=4, max_size=4, unique=True))
 def test_new_names_for_groups_change_nothing_and_new_places_move_everything_along(case: Case, names: list[int]) -> None:
     """Report B55: a group is an id, wherever its completions stand and whatever it is called."""
+    # https://github.com/verl-project/verl/issues/3065
     order = case.rng.permutation(len(case.batch["group"]))
     known = np.unique(case.batch["group"]).tolist()
     renamed = np.array([names[known.index(g)] for g in case.batch["group"].tolist()])
@@ -198,6 +208,8 @@ def tokens(batch: Built) -> dict[int, tuple[float, ...]]:
 @law(made=groups, row=plain_rows, ranks=st.integers(1, 5), masked=st.booleans())
 def test_dealing_to_ranks_leaves_every_token_its_weight(made: Any, row: Any, ranks: int, masked: bool) -> None:
     """Reports B07 and B53."""
+    # https://github.com/PrimeIntellect-ai/prime-rl/pull/808
+    # https://github.com/huggingface/transformers/pull/40610
 
     def build_one(share: Share) -> Built:
         [batch] = build(made, row, mask_truncated=masked, share=share)
@@ -215,6 +227,8 @@ def test_every_live_token_is_in_one_micro_batch_inside_budget_and_padding(
     made: Any, row: Any, budget: int, masked: bool
 ) -> None:
     """Reports B39 and B41: what is scored is the ids that were given and sampled, at their own places."""
+    # https://github.com/huggingface/trl/issues/5224
+    # https://github.com/huggingface/trl/issues/3853
     [batch] = build(made, row, mask_truncated=masked)
     parts = split(batch, tokens=budget)
     assert sorted(n for part in parts for n in part.index_n.tolist()) == list(range(batch.tokens))
@@ -242,6 +256,7 @@ def test_credit_is_the_references_sums_to_zero_in_a_group_and_ignores_a_shift(
     *, named: list[int], owner: int, eighths: list[int | None], kind: str, shift: int, factor: float
 ) -> None:
     """Report B15: also where a group has one completion, or one that could be scored."""
+    # https://github.com/radixark/miles_diffusion/pull/253
     group = grouped(named, owner, 6)
     reward = np.array([math.nan if e is None else e / 8 for e in eighths])
     credit = Torch().advantages(reward, group, kind)

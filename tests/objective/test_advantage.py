@@ -78,6 +78,7 @@ def test_a_group_whose_spread_is_float_noise_gets_exactly_zero(
 @EVERY_KIND
 def test_a_group_of_one_gets_exactly_zero_and_never_nan(twin: Twin, kind: str) -> None:
     """B15: the sample deviation of one reward is NaN."""
+    # https://github.com/radixark/miles_diffusion/pull/253
     assert twin.advantages([5.0, 0.0], [0, 1], kind).tolist() == [0.0, 0.0]
 
 
@@ -93,6 +94,7 @@ def test_an_unscorable_completion_is_in_no_statistic_and_gets_zero(twin: Twin, k
 @BOTH
 def test_a_scorer_that_fails_on_one_completion_leaves_the_rest_standardized(twin: Twin) -> None:
     """B38."""
+    # https://github.com/NVIDIA-NeMo/Gym/pull/2015
     advantage = twin.advantages([1, 0, math.nan, 1], [0] * 4, Standardized(eps=0.0))
     close(advantage, [1 / math.sqrt(3), -2 / math.sqrt(3), 0, 1 / math.sqrt(3)])
 
@@ -100,12 +102,14 @@ def test_a_scorer_that_fails_on_one_completion_leaves_the_rest_standardized(twin
 @BOTH
 def test_two_copies_of_a_prompt_are_two_groups(twin: Twin) -> None:
     """B55: grouping by text would give [1.5, -0.5, -0.5, -0.5]."""
+    # https://github.com/verl-project/verl/issues/3065
     close(twin.advantages([1, 0, 0, 0], [10, 10, 11, 11], Standardized(eps=0.0)), [0.5**0.5, -(0.5**0.5), 0, 0])
 
 
 @BOTH
 def test_an_all_wrong_group_that_only_differs_in_length_would_train_on_length(twin: Twin) -> None:
     """B17: why signal is judged before shaping. With equal shaped rewards there is nothing to compare."""
+    # https://github.com/NVIDIA-NeMo/RL/issues/2431
     shaped = twin.advantages([0, -0.5, -1, -1], [0] * 4, Standardized(eps=0.0))
     close(shaped, [1.3055824196677337, 0.26111648393354675, -0.7833494518006403, -0.7833494518006403])
     assert twin.advantages([0.0, 0.0], [0, 0]).tolist() == [0.0, 0.0]
@@ -117,6 +121,7 @@ def test_an_all_wrong_group_that_only_differs_in_length_would_train_on_length(tw
 )
 def test_statistics_are_float64_whatever_the_rewards_dtype(dtype: torch.dtype) -> None:
     """B09: in bfloat16 the mean rounds onto one of these rewards, which gives [0, 0, 1.727, 1.727]."""
+    # https://github.com/OpenRLHF/OpenRLHF/pull/1334
     reward = torch.tensor([1, 1, 1.0078125, 1.0078125], dtype=dtype)
     advantage = strop.advantages(reward, torch.zeros(4, dtype=torch.int64), Standardized(eps=0.0))
     assert advantage.dtype == torch.float64
@@ -127,6 +132,7 @@ def test_statistics_are_float64_whatever_the_rewards_dtype(dtype: torch.dtype) -
 @given(steps=st.lists(st.integers(-128, 127), min_size=2, max_size=10))
 def test_bfloat16_rewards_get_the_credit_of_the_same_numbers_in_float64(kind: str, steps: list[int]) -> None:
     """B09, the kind: these are exact in bfloat16, their mean is not."""
+    # https://github.com/OpenRLHF/OpenRLHF/pull/1334
     reward = torch.tensor(steps, dtype=torch.float64) / 128
     group = torch.arange(len(steps)) % 2
     found = strop.advantages(reward.bfloat16(), group, kind)
@@ -137,6 +143,7 @@ def test_bfloat16_rewards_get_the_credit_of_the_same_numbers_in_float64(kind: st
 @EVERY_KIND
 def test_whole_number_rewards_are_rewards(dtype: torch.dtype, kind: str) -> None:
     """B09."""
+    # https://github.com/OpenRLHF/OpenRLHF/pull/1334
     group = torch.zeros(2, dtype=torch.int64)
     expected = strop.advantages(torch.tensor([0.0, 1.0]), group, kind)
     close(strop.advantages(torch.tensor([0, 1]).to(dtype), group, kind), expected)

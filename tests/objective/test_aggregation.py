@@ -57,6 +57,7 @@ def test_policy_loss_averages_as_its_row_says(twin: Twin, aggregation: str, valu
 @BOTH
 def test_a_prompt_mean_is_not_the_mean_of_completion_means(twin: Twin) -> None:
     """B01. Rows [4], [1, 1, 1] of P; [2 x 6], [0, 0] of Q: a mode named prompt that returns 7/4 is wrong."""
+    # https://github.com/huggingface/trl/issues/5375
     mask, loss = rows_of([1, 3, 6, 2], [4, 1, 2, 0])
     found = {name: mean(twin, name, mask, loss, length=6) for name in AGGREGATIONS}
     assert found == pytest.approx(
@@ -117,6 +118,7 @@ def test_a_prompt_without_a_live_token_is_no_prompt(twin: Twin) -> None:
 @BOTH
 def test_a_truncated_completion_dilutes_nothing(twin: Twin) -> None:
     """B04: 4 tokens of loss 1 beside 12 masked ones of loss 3. 0.25 would be the stale divisor."""
+    # https://github.com/huggingface/trl/issues/6369
     mask, loss = rows_of([4, 12], [1, 3])
     mask[1] = 0
     for name in ("token", "prompt", "sequence"):
@@ -127,6 +129,7 @@ def test_a_truncated_completion_dilutes_nothing(twin: Twin) -> None:
 @pytest.mark.parametrize("aggregation", list(AGGREGATIONS))
 def test_fully_masked_rows_and_batches_are_zero_and_never_nan(twin: Twin, aggregation: str) -> None:
     """B05."""
+    # https://github.com/huggingface/trl/pull/3248
     loss = np.array([[0.5, 0.2], [0.1, 0.3]])
     assert mean(twin, aggregation, np.zeros((2, 2), int), loss, [0, 1]) == 0.0
     if aggregation != "constant":
@@ -136,6 +139,7 @@ def test_fully_masked_rows_and_batches_are_zero_and_never_nan(twin: Twin, aggreg
 @BOTH
 def test_accumulation_needs_no_divisor_and_must_have_none(twin: Twin) -> None:
     """B02: weights are fixed on the window, parts are summed. A lost divisor gave 7.5, a second one 0.5."""
+    # https://github.com/huggingface/trl/pull/5381
     mask, loss = rows_of([1, 1, 1], [1, 2, 6])
     weight = twin.token_weights(mask, [0, 1, 2], "prompt")
     close(sum((weight[part] * loss[part]).sum() for part in ([0, 1], [2])), 3.0)
@@ -147,6 +151,7 @@ def test_accumulation_needs_no_divisor_and_must_have_none(twin: Twin) -> None:
 @BOTH
 def test_ranks_of_unequal_size_agree_with_one_rank(twin: Twin) -> None:
     """B07: 7.5/8. The average of local means is 2.25; a forgotten world-size factor gives 0.46875."""
+    # https://github.com/huggingface/transformers/pull/40610
     mask, loss = rows_of([1, 7], [4.0, 0.5])
     weight = twin.token_weights(mask, [0, 1], "token")
     ranks = [2 * (weight[rank] * loss[rank]).sum() for rank in (0, 1)]

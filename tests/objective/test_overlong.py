@@ -24,6 +24,7 @@ def test_equation_13_from_zero_down_the_slope_to_minus_one_and_no_further(twin: 
 @BOTH
 def test_the_slope_ends_at_the_limit_and_does_not_begin_there(twin: Twin) -> None:
     """B24."""
+    # https://github.com/verl-project/verl/issues/3855
     lengths = [0, 80, 81, 90, 99, 100, 101, 150]
     close(twin.soft_overlong(lengths, max_tokens=100, buffer=20), [0, 0, -0.05, -0.5, -0.95, -1, -1, -1])
     close(twin.soft_overlong([90], max_tokens=100, buffer=20, penalty=0.5), [-0.25])
@@ -32,6 +33,7 @@ def test_the_slope_ends_at_the_limit_and_does_not_begin_there(twin: Twin) -> Non
 @BOTH
 def test_a_buffer_of_nothing_is_a_cliff_and_a_buffer_of_everything_a_ramp(twin: Twin) -> None:
     """B25."""
+    # https://github.com/verl-project/verl/pull/2107
     close(twin.soft_overlong([99, 100, 101], max_tokens=100, buffer=0), [0, 0, -1])
     close(twin.soft_overlong([0, 1, 100], max_tokens=100, buffer=100), [0, -0.01, -1])
 
@@ -40,6 +42,7 @@ def test_a_buffer_of_nothing_is_a_cliff_and_a_buffer_of_everything_a_ramp(twin: 
 @pytest.mark.parametrize("buffer", [120, -5])
 def test_a_buffer_that_cannot_be_is_refused(twin: Twin, buffer: int) -> None:
     """B25: a buffer above the limit would fine every completion."""
+    # https://github.com/verl-project/verl/pull/2107
     with pytest.raises(ConfigError, match=f"buffer.*{buffer}"):
         twin.soft_overlong([90], max_tokens=100, buffer=buffer)
 
@@ -54,6 +57,7 @@ def test_a_penalty_that_cannot_be_is_refused() -> None:
 @BOTH
 def test_length_counts_sampled_tokens_the_end_token_too_and_no_padding(twin: Twin) -> None:
     """B26: ids [5, 5, 5, 5, 5, 2 (end), 0, 0, 0, 0] are 6 tokens long, 29 characters of text or not."""
+    # https://github.com/huggingface/open-r1/pull/567
     close(twin.soft_overlong([6, 7, 10, 29], max_tokens=10, buffer=4), [0, -0.25, -1, -1])
     close(twin.soft_overlong([19, 19 + 1], max_tokens=20, buffer=5), [-4 / 5, -1])
 

@@ -63,6 +63,7 @@ def test_k1_in_a_loss_is_refused_and_says_why() -> None:
 @BOTH
 def test_one_drifted_token_stays_finite_by_a_clamp_that_is_counted(twin: Twin) -> None:
     """B10: the true k3 is 2.7e43, above float32. Clamped at 20 it is 485165174.4; the clamp changes nothing else."""
+    # https://github.com/huggingface/trl/pull/6550
     row = strop.algorithm("rloo", aggregation="token", regularizers={"kind": "kl", "beta": 1.0})
     logp, ref = np.array([[-101.0, -1.0]]), np.array([[-1.0, -1.5]])
     out = twin.policy_loss(row, logp=logp, old_logp=logp, ref_logp=ref, advantage=[0.0], mask=[[1, 1]], group=[0])
@@ -74,6 +75,7 @@ def test_one_drifted_token_stays_finite_by_a_clamp_that_is_counted(twin: Twin) -
 
 def test_the_drifted_token_is_finite_in_float32_and_absent_under_the_mask() -> None:
     """B10."""
+    # https://github.com/huggingface/trl/pull/6550
     assert strop.kl(torch.tensor(-101.0), torch.tensor(-1.0)).item() == pytest.approx(485165174.4)
     row = strop.algorithm("dapo", regularizers={"kind": "kl", "beta": 0.1})
     logp, ref = torch.tensor([[-101.0, -1.0]]), torch.tensor([[-1.0, -1.5]])
@@ -93,6 +95,7 @@ def test_the_drifted_token_is_finite_in_float32_and_absent_under_the_mask() -> N
 @given(logp=st.floats(-(2.0**120), 0, width=32), ref=st.floats(-(2.0**120), 0, width=32))
 def test_no_gap_however_wide_makes_a_float32_kl_infinite(logp: float, ref: float) -> None:
     """B10, the kind."""
+    # https://github.com/huggingface/trl/pull/6550
     for estimator in ("k1", "k2", "k3", "unbiased"):
         leaf = torch.tensor(logp, requires_grad=True)
         value = strop.kl(leaf, torch.tensor(ref), estimator)

@@ -46,12 +46,14 @@ def test_signal_does_not_depend_on_the_range_of_the_scores(twin: Twin) -> None:
 @BOTH
 def test_a_group_of_one_has_no_signal(twin: Twin) -> None:
     """B15."""
+    # https://github.com/radixark/miles_diffusion/pull/253
     assert not twin.has_signal([5.0, 0.0], [0, 1]).any()
 
 
 @BOTH
 def test_signal_is_in_the_score_and_not_in_the_shaped_reward(twin: Twin) -> None:
     """B17: an all-wrong group gets spread from its lengths; a mixed one can lose it."""
+    # https://github.com/NVIDIA-NeMo/RL/issues/2431
     score, length = [0, 0, 0, 0], [100, 900, 1000, 1000]
     shaped = score + twin.soft_overlong(length, max_tokens=1000, buffer=200)
     assert not twin.has_signal(score, [0] * 4).any()
@@ -63,6 +65,7 @@ def test_signal_is_in_the_score_and_not_in_the_shaped_reward(twin: Twin) -> None
 @BOTH
 def test_two_copies_of_a_prompt_are_judged_apart(twin: Twin) -> None:
     """B55."""
+    # https://github.com/verl-project/verl/issues/3065
     assert twin.has_signal([1, 0, 0, 0], [10, 10, 11, 11]).tolist() == [True, True, False, False]
 
 

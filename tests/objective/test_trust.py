@@ -123,6 +123,7 @@ def test_dual_clip_equals_trls_delta_only_from_the_upper_bound_on() -> None:
 @BOTH
 def test_clip_fractions_know_the_sign_of_the_advantage(twin: Twin) -> None:
     """B12."""
+    # https://github.com/huggingface/trl/issues/3032
     old = np.full((1, 4), -2.0)
     batch = {"logp": old + np.log([[1.5, 1.5, 0.5, 0.5]]), "old_logp": old, "advantage": np.array([[1.0, -1, 1, -1]])}
     out = twin.policy_loss(strop.algorithm("dapo"), **batch, mask=[[1, 1, 1, 1]], group=[0])
@@ -147,6 +148,7 @@ def test_clip_fractions_count_exactly_the_tokens_without_gradient_by_side(
     drawn: list[tuple[float, float, float]],
 ) -> None:
     """B12, the kind: whatever the signs, a held-back token is counted once, on the side that its ratio left."""
+    # https://github.com/huggingface/trl/issues/3032
     for name in ("dapo", "dppo_tv", "dppo_kl"):
         batch = moved(drawn)
         out = Torch().policy_loss(strop.algorithm(name, length=4), **batch)
@@ -161,6 +163,7 @@ def test_a_move_back_towards_the_anchor_is_trained_under_every_trust_region(
     drawn: list[tuple[float, float, float]],
 ) -> None:
     """B13, the kind."""
+    # https://github.com/PrimeIntellect-ai/prime-rl/pull/2187
     batch = moved(drawn)
     back = (batch["logp"] - batch["old_logp"]) * batch["advantage"] < 0
     for name in ("dapo", "dppo_tv", "dppo_kl", "cispo", "sapo", "rloo", "vespo"):
@@ -182,6 +185,7 @@ def test_clip_higher_binds_only_above_for_a_gain_and_only_below_for_a_loss(twin:
 @BOTH
 def test_a_divergence_mask_never_blocks_a_move_back(twin: Twin) -> None:
     """B13: -0.36; -0.6 ignores the direction and -0.112 is PPO's clip."""
+    # https://github.com/PrimeIntellect-ai/prime-rl/pull/2187
     sampler, now = np.log([[0.5, 0.5, 0.5, 0.5, 0.02]]), np.log([[0.8, 0.8, 0.2, 0.2, 0.06]])
     trust = {"kind": "divergence", "measure": "tv", "low": 0.15, "high": 0.15}
     batch = {"logp": now, "sampler_logp": sampler, "old_logp": sampler, "advantage": np.array([[1.0, -1, 1, -1, 1]])}

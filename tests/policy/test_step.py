@@ -37,6 +37,7 @@ def learner(row: Algorithm, *, rate: float = 1e-3, tokens: int = 40, passes: int
 
 def test_one_update_has_ratio_exactly_one_and_clips_nothing() -> None:
     """Report B14: old log-probs are the current ones, detached, whatever shape the micro-batches have."""
+    # https://github.com/verl-project/verl/issues/6280
     trainer = learner(algorithm("dapo"))
     metrics = trainer.train(build(ragged_groups(), trainer.row), silent)
     assert metrics["ratio/max"].total == 1.0

@@ -42,6 +42,7 @@ WAYS = pytest.mark.parametrize("flag", [False, True], ids=["file", "flag"])
 @pytest.mark.parametrize("key", keys_of(int))
 def test_a_whole_number_with_an_exponent_is_a_whole_number(key: str, flag: bool) -> None:
     """Report B59."""
+    # https://github.com/hiyouga/LlamaFactory/issues/4014
     for text in ("1e3", "1E3", "1.0e+3", "1000"):
         found = read(key, text, flag=flag)
         assert found == 1000 and type(found) is int
@@ -51,6 +52,7 @@ def test_a_whole_number_with_an_exponent_is_a_whole_number(key: str, flag: bool)
 @pytest.mark.parametrize("key", keys_of(float))
 def test_a_number_with_an_exponent_is_a_number(key: str, flag: bool) -> None:
     """Report B59."""
+    # https://github.com/hiyouga/LlamaFactory/issues/4014
     for text in ("1e-06", "1e-6", "1.0E-6", ".000001"):
         found = read(key, text, flag=flag)
         assert found == 1e-6 and type(found) is float
@@ -60,6 +62,7 @@ def test_a_number_with_an_exponent_is_a_number(key: str, flag: bool) -> None:
 @pytest.mark.parametrize("key", keys_of(bool))
 def test_false_is_false_however_it_is_written(key: str, flag: bool) -> None:
     """Report B59."""
+    # https://github.com/hiyouga/LlamaFactory/issues/4014
     for text in ("False", "false", "FALSE"):
         assert read(key, text, flag=flag) is False
     assert read(key, "True", flag=flag) is True
@@ -72,6 +75,7 @@ NO_NUMBERS = ("true", "False", "12:30", "None", "null", "~", "fast", "'8'", "[8]
 @pytest.mark.parametrize("key", NUMBERS)
 def test_what_is_no_number_is_refused_by_the_name_of_its_key(key: str, flag: bool) -> None:
     """Report B59: a time of day is not 750, and true is not 1."""
+    # https://github.com/hiyouga/LlamaFactory/issues/4014
     for text in NO_NUMBERS:
         with pytest.raises(ConfigError, match=f"^(a.yaml:[1-3]: )?{key}: ") as caught:
             read(key, text, flag=flag)
@@ -82,6 +86,7 @@ def test_what_is_no_number_is_refused_by_the_name_of_its_key(key: str, flag: boo
 @pytest.mark.parametrize("key", keys_of(int))
 def test_a_fraction_is_no_whole_number(key: str, flag: bool) -> None:
     """Report B59."""
+    # https://github.com/hiyouga/LlamaFactory/issues/4014
     for text in ("8.5", "1e-6"):
         with pytest.raises(ConfigError, match=f"{key}: must be a whole number, is {float(text)}"):
             read(key, text, flag=flag)
@@ -91,6 +96,7 @@ def test_a_fraction_is_no_whole_number(key: str, flag: bool) -> None:
 @pytest.mark.parametrize("key", keys_of(bool))
 def test_a_switch_is_true_or_false_and_nothing_like_it(key: str, flag: bool) -> None:
     """Report B59."""
+    # https://github.com/hiyouga/LlamaFactory/issues/4014
     for text in ("yes", "off", "0", "1", "None", "'False'", "nope"):
         with pytest.raises(ConfigError, match=f"{key}: (must be true or false, is|has no value)"):
             read(key, text, flag=flag)
@@ -100,6 +106,7 @@ def test_a_switch_is_true_or_false_and_nothing_like_it(key: str, flag: bool) -> 
 @pytest.mark.parametrize("key", [key for key in LEAVES if key not in TYPED])
 def test_no_value_is_never_the_text_none(key: str, flag: bool) -> None:
     """Report B59."""
+    # https://github.com/hiyouga/LlamaFactory/issues/4014
     for text in ("None", "null", "~"):
         with pytest.raises(ConfigError, match=f"{key}: has no value"):
             read(key, text, flag=flag)

@@ -34,6 +34,7 @@ def test_raw_text_begins_with_one_start_token_however_many_it_holds(words: Any, 
 @given(starts=st.integers(0, 3), ids=IDS.filter(bool))
 def test_a_template_that_writes_start_tokens_gives_one(words: Any, starts: int, ids: list[int]) -> None:
     """Report B39: the template is taken at its word where it writes none."""
+    # https://github.com/huggingface/trl/issues/3853
     tokenizer = templated(words, " ".join(["<s>"] * starts) + " {{ messages[0].content }}")
     found = Encoder(tokenizer, max_prompt_tokens=100)(Prompt("p", ({"role": "user", "content": text_of(ids)},)))
     assert found == ((BOS, *ids) if starts else tuple(ids))

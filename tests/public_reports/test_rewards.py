@@ -59,6 +59,7 @@ def test_a_batch_has_one_score_for_each_completion_or_is_refused(count: int, sco
 @example(count=4, columns=1)
 def test_an_array_of_more_than_one_axis_is_refused_and_never_becomes_a_square(count: int, columns: int) -> None:
     """Report B36."""
+    # https://github.com/huggingface/trl/issues/6533
     for function in forms(np.ones((count, columns))):
         with pytest.raises(RewardError, match="it must return a finite number"):
             as_reward(function)(PROMPT, completions(count))

@@ -49,6 +49,7 @@ def test_groups_without_spread_are_replaced_and_kept_ones_stay_in_submission_ord
 
 def test_surplus_groups_are_dropped_and_counted_and_no_group_is_split() -> None:
     """Report B23: need 3, the first round keeps 2 and the second 3."""
+    # https://github.com/NVIDIA-NeMo/RL/pull/602
     stream = Stream([MIXED, MIXED, WRONG, MIXED, MIXED, MIXED])
     collected = fill(stream, Refill(prompts=3, max_draws=60))
     assert [len(g.rollouts) for g in collected.trained] == [2, 2, 2]
@@ -77,6 +78,7 @@ def test_surplus_is_carried_with_its_version_when_asked() -> None:
 @pytest.mark.parametrize("cap", [4, 8])
 def test_a_cap_that_is_just_reached_is_no_error(cap: int) -> None:
     """Report B18 (a): the batch fills on the last draw that the cap allows."""
+    # https://github.com/BytedTsinghua-SIA/DAPO/issues/22
     scores = [WRONG] * (cap - 1) + [MIXED]
     collected = fill(Stream(scores), Refill(prompts=1, max_draws=cap))
     assert collected.ledger["generated"] == cap
@@ -84,6 +86,7 @@ def test_a_cap_that_is_just_reached_is_no_error(cap: int) -> None:
 
 def test_never_more_draws_than_the_cap_and_the_error_says_what_was_found() -> None:
     """Report B18 (b): 3 of 4 after the cap, as a named error with both numbers."""
+    # https://github.com/BytedTsinghua-SIA/DAPO/issues/22
     stream = Stream([MIXED, MIXED, MIXED, *[WRONG] * 100])
     with pytest.raises(NotEnoughSignal, match=r"drew 12 .* 3 of the 4 needed .* 0 were all right, 9 all wrong"):
         fill(stream, Refill(prompts=4, max_draws=12))
@@ -98,12 +101,14 @@ def test_exhaustion_short_trains_the_groups_there_are() -> None:
 
 def test_a_data_set_without_any_signal_ends_with_an_error_even_when_short_is_allowed() -> None:
     """Report B18 (c): every reward is 1; no endless loop."""
+    # https://github.com/BytedTsinghua-SIA/DAPO/issues/22
     with pytest.raises(NotEnoughSignal, match="Use harder prompts"):
         fill(Stream([RIGHT]), Refill(prompts=4, max_draws=40, exhaustion="short"))
 
 
 def test_signal_is_judged_on_the_score_and_not_on_the_shaped_reward() -> None:
     """Report B17: an all-wrong group whose lengths differ has reward spread, and is dropped all the same."""
+    # https://github.com/NVIDIA-NeMo/RL/issues/2431
     shaped = Group(
         0,
         Prompt("p", "?"),

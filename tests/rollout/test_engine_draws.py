@@ -17,6 +17,7 @@ CPU = torch.device("cpu")
 
 def test_greedy_is_the_first_maximum_with_the_log_prob_of_untempered_logits() -> None:
     """Report B46."""
+    # https://github.com/THUDM/slime/pull/2197
     ids, logp = pick(torch.tensor([[1.0, 2.0, 2.0]]), torch.tensor([0.99], dtype=torch.float64), temperature=0.0)
     assert ids.tolist() == [1]
     assert logp.item() == pytest.approx(-0.8619948, abs=1e-7)

@@ -164,6 +164,7 @@ def test_an_end_token_at_the_last_step_is_a_stop(model: Callable[[str], Any], wo
 
 def test_an_immediate_end_is_a_completion_of_one_token_and_no_text(any_model: Any, words: Any) -> None:
     """Report B47, minimum length 0."""
+    # https://github.com/vllm-project/vllm/pull/32163
     with watched(any_model, lambda step, logits: logits[:, 7].fill_(1e4)) as shapes:
         [group] = sample(HFEngine(any_model, words, eos_ids=(2, 7)), [Request(0, PROMPTS[0], 3)])
     assert [(c.ids, c.text, c.finish, c.sampler_logp) for c in group] == [((7,), "", "stop", (0.0,))] * 3
@@ -188,6 +189,7 @@ def test_text_is_of_the_whole_completion_and_ids_are_never_encoded_again(
     model: Callable[[str], Any], chat: Callable[..., Any]
 ) -> None:
     """Report B41: a character of four bytes in two tokens, and a completion cut between them."""
+    # https://github.com/huggingface/trl/issues/5224
     tokenizer = chat()
     script = tokenizer.convert_tokens_to_ids(list("ðŁĺĢ"))
     llama = copy.deepcopy(model("llama"))

@@ -14,6 +14,7 @@ def completion(tokens: int) -> Completion:
 
 def test_every_sampled_token_counts_the_end_token_too_and_no_character_does() -> None:
     """Report B26: 29 characters that are 6 tokens of at most 10, buffer 4: no penalty; one more token costs 1/4."""
+    # https://github.com/huggingface/open-r1/pull/567
     overlong = Overlong(max_tokens=10, buffer=4, penalty=1.0)
     assert [r.penalty for r in overlong.shape([completion(6), completion(7)], [1.0, 1.0])] == [0.0, -0.25]
 
@@ -21,12 +22,14 @@ def test_every_sampled_token_counts_the_end_token_too_and_no_character_does() ->
 @pytest.mark.parametrize("tokens, penalty", [(80, 0.0), (81, -0.05), (90, -0.5), (99, -0.95), (100, -1.0), (150, -1.0)])
 def test_the_ramp_ends_at_max_tokens_and_goes_no_lower(tokens: int, penalty: float) -> None:
     """Report B24."""
+    # https://github.com/verl-project/verl/issues/3855
     assert Overlong(100, 20, 1.0).of(tokens) == pytest.approx(penalty, abs=1e-12)
     assert Overlong(100, 20, 0.5).of(tokens) == pytest.approx(penalty / 2, abs=1e-12)
 
 
 def test_a_buffer_of_zero_is_no_penalty_up_to_max_tokens() -> None:
     """Report B25 (b)."""
+    # https://github.com/verl-project/verl/pull/2107
     assert Overlong(100, 0, 1.0).of(100) == 0.0
 
 

@@ -91,6 +91,7 @@ def test_a_missing_an_empty_and_a_one_row_file_say_what_to_do(tmp_path: Path) ->
 
 def test_copies_of_a_row_are_told_and_are_held_out_together(tmp_path: Path) -> None:
     """Report B55: a file that repeats its rows; nothing is dropped in silence."""
+    # https://github.com/verl-project/verl/issues/3065
     mine = task(write(tmp_path / "d.jsonl", ROWS[:3] * 100))
     assert mine.description == "d.jsonl, 200 prompts to train on, 2 different"
     [held] = mine.held_out(99)
@@ -209,6 +210,7 @@ def test_a_batch_is_refilled_across_the_end_of_an_epoch(
     tmp_path: Path, usable: tuple[int, ...], surplus: Literal["drop", "carry"]
 ) -> None:
     """Report B20: 6 prompts, 2 groups a step; epoch 1 has 5 usable groups, so that a step stands open at its end."""
+    # https://github.com/NovaSky-AI/SkyRL/pull/2228
     held_out = write(tmp_path / "h.jsonl", [{"prompt": "held out"}])
     mine = task(write(tmp_path / "d.jsonl", ROWS[:6]), held_out=held_out)
 

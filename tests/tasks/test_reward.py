@@ -38,6 +38,7 @@ def test_the_batch_form_gets_lists_as_trl_gives_them() -> None:
 )
 def test_what_is_no_finite_number_is_refused_by_the_name_of_the_function(value: Any) -> None:
     """Report B38."""
+    # https://github.com/NVIDIA-NeMo/Gym/pull/2015
 
     def bad(prompt: str, completion: str, **columns: Any) -> Any:
         return value
@@ -52,6 +53,7 @@ def test_what_is_no_finite_number_is_refused_by_the_name_of_the_function(value: 
 )
 def test_other_kinds_of_number_are_numbers(value: Any, number: float) -> None:
     """Report B38."""
+    # https://github.com/NVIDIA-NeMo/Gym/pull/2015
     assert as_reward(lambda prompt, completion, **columns: value)(PROMPT, COMPLETIONS) == [number] * 3
     assert as_reward(lambda completions, **columns: [value] * 3)(PROMPT, COMPLETIONS) == [number] * 3
     assert as_reward(lambda completions, **columns: np.array([value] * 3))(PROMPT, COMPLETIONS) == [number] * 3
@@ -66,6 +68,7 @@ def test_a_batch_that_is_no_list_is_refused(scores: Any) -> None:
 @pytest.mark.parametrize("scores, got", [([1.0], 1), ([1.0] * 5, 5)])
 def test_the_wrong_number_of_scores_is_refused_and_never_broadcast(scores: list[float], got: int) -> None:
     """Report B36."""
+    # https://github.com/huggingface/trl/issues/6533
 
     def short(prompts: list[str], completions: list[str], **columns: Any) -> list[float]:
         return scores
@@ -126,6 +129,7 @@ ASYNC = [AsyncScorer(), one_by_one, all_at_once]
 @pytest.mark.parametrize("function", ASYNC)
 def test_an_async_reward_is_awaited(function: Any) -> None:
     """Report B36."""
+    # https://github.com/huggingface/trl/issues/6533
     assert as_reward(function)(PROMPT, COMPLETIONS) == [1.0, 0.0, 0.0]
 
 
