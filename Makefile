@@ -20,10 +20,10 @@ train: .venv/installed
 	$(BIN)/strop train $(ARGS)
 
 test: lint
-	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 -m "not slow" $(ARGS)
+	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 --dist loadgroup -m "not slow" $(ARGS)
 
 test-slow: .venv/installed-slow .venv-trl/installed .venv-verl/installed
-	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 -m slow $(ARGS)
+	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 --dist loadgroup -m slow $(ARGS)
 	$(ONE_THREAD_EACH) .venv-trl/bin/pytest -n 2 --dist loadfile -m peer tests/bridges
 	$(ONE_THREAD_EACH) .venv-verl/bin/pytest -n 2 -m peer tests/bridges
 

@@ -5,19 +5,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from strop.batch.build import build
 from strop.config.load import resolve
 from strop.config.schema import Config
+from strop.errors import StropError
 from strop.evaluate import Evaluation, encoder, held_out_accuracy
 from strop.policy.mesh import Mesh, gathered, joined
 from strop.policy.model import describe, load_tokenizer, write
 from strop.policy.step import Learner
-from strop.prepare import check_prompts, make_folder, make_learner, mesh_warnings, sampling_module
+from strop.prepare import check_prompts, make_folder, make_learner, mesh_warnings, refill_of, sampling_module
 from strop.record import State, credit, facts, step_record, summary, write_checkpoint
-from strop.rollout.collect import Collected, Refill, collect
+from strop.rollout.collect import Collected, collect
 from strop.rollout.encode import Encoder
 from strop.rollout.engine import Request, Sampling
 from strop.rollout.engine_hf import HFEngine
@@ -33,9 +35,6 @@ from strop.watch import Stopped, Stopper, Watcher, interruptible
 
 OnStep = Callable[[dict[str, Any]], None]
 OnRollouts = Callable[[int, Sequence[Group]], None]
-
-DRAWS_PER_PROMPT = 20
-"""What rollout.max_draws: 0 stands for: this many times rollout.prompts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +89,12 @@ def run_training(
     to return yet); an error is raised once the folder is complete.
     """
     began = time.perf_counter()
-    task = find_task(config.task, seed=config.seed, reward=reward)
     with Stopper() as stopper, joined(sharded=config.train.parallel == "fsdp", device=config.device) as mesh:
         if not mesh.first:
             watch, on_step, on_rollouts = Watcher(), None, None
         for warning in (*config.warnings, *mesh_warnings(config, mesh)):
             watch.warned(warning)
-        trainer = prepare(config, task, watch, stopper, mesh, reward=getattr(reward, "__name__", "") if reward else "")
+        trainer = prepare(config, watch, stopper, mesh, reward=reward)
         try:
             trainer.whole(config.train.steps, on_step, on_rollouts)
         except Exception as error:
@@ -107,24 +105,27 @@ def run_training(
                 watch.warned(f"an error ends the run; {trainer.state.step} steps are saved in {trainer.folder.path}")
             raise
         result = trainer.close(seconds=time.perf_counter() - began)
-        if trainer.state.before is None:
-            raise KeyboardInterrupt
+    if trainer.state.before is None:
+        raise KeyboardInterrupt
     watch.finished(trainer.folder.path, result)
     return Run(trainer.folder.path, result, trainer.engine.module, trainer.encode.tokenizer)
 
 
-def prepare(config: Config, task: Task, watch: Watcher, stopper: Stopper, mesh: Mesh, *, reward: str) -> Trainer:
-    """Load the model and lay out the run folder. Nothing is written before the model is there."""
+def prepare(
+    config: Config, watch: Watcher, stopper: Stopper, mesh: Mesh, *, reward: Callable[..., Any] | None
+) -> Trainer:
+    """Find the task, load the model and lay out the run folder. Nothing is written before the model is there."""
 
-    def load() -> tuple[Any, Encoder, Learner, Any]:
+    def load() -> tuple[Task, Any, Encoder, Learner, Any]:
+        task = find_task(config.task, seed=config.seed, reward=reward)
         tokenizer = load_tokenizer(config.model)
         encode = encoder(tokenizer, config)
         check_prompts(task, encode, watch)
         learner = make_learner(config, mesh)
-        return tokenizer, encode, learner, sampling_module(config, learner)
+        return task, tokenizer, encode, learner, sampling_module(config, learner)
 
-    tokenizer, encode, learner, module = mesh.together(load)
-    folder = make_folder(config, reward=reward, mesh=mesh)
+    task, tokenizer, encode, learner, module = mesh.together(load)
+    folder = make_folder(config, reward=getattr(reward, "__name__", "") if reward else "", mesh=mesh)
     watch.started(folder.path, facts(config, task, describe(module), mesh.ranks))
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
     spread = Spread(mesh.rank, mesh.ranks, mesh.exchange)
@@ -157,12 +158,15 @@ class Trainer:
                 collected = self.collect()
                 record = self.learn(collected, sampled_s=time.perf_counter() - began)
                 self.watch.sampled(collected.generated)
-                if on_rollouts:
-                    on_rollouts(state.step, collected.generated)
+                self.tell(on_rollouts, state.step, collected.generated)
                 self.record(record, steps, on_step)
             state.after, _ = self.measure("after")
         except Stopped:
             return
+
+    def tell(self, listener: Callable[..., None] | None, *news: Any) -> None:
+        """Call a listener, which only the first rank has; a StropError of its ends all ranks alike."""
+        self.learner.mesh.together(lambda: listener(*news) if listener else None)
 
     def pause(self) -> None:
         """A place between steps where Ctrl-C, pressed on any rank, ends the run on all of them."""
@@ -198,15 +202,7 @@ class Trainer:
 
     def collect(self) -> Collected:
         """Sample groups until the batch is full of groups with signal."""
-        rollout = self.config.rollout
-        refill = Refill(
-            prompts=rollout.prompts,
-            max_draws=rollout.max_draws or DRAWS_PER_PROMPT * rollout.prompts,
-            surplus=rollout.surplus,
-            max_staleness=rollout.max_staleness,
-            exhaustion=rollout.exhaustion,
-        )
-        state = self.state
+        rollout, refill, state = self.config.rollout, refill_of(self.config), self.state
         return collect(
             self.draw,
             cursor=state.cursor,
@@ -230,10 +226,11 @@ class Trainer:
         overlong = Overlong(rollout.max_tokens, rollout.overlong.buffer, rollout.overlong.penalty)
         tick = interruptible("sample", self.watch, self.stopper)
         finished = self.engine.sample(requests, sampling, tick)
-        return [
-            overlong.shape(completions, self.task.score(prompt, completions))
-            for (_, prompt, _), completions in zip(asked, finished, strict=True)
-        ]
+        shaped: list[tuple[Rollout, ...]] = []
+        for (_, prompt, _), completions in zip(asked, finished, strict=True):
+            shaped.append(overlong.shape(completions, self.task.score(prompt, completions)))
+            self.stopper.check()
+        return shaped
 
     def learn(self, collected: Collected, *, sampled_s: float) -> dict[str, Any]:
         """Train on a step's groups; -> its row of metrics. From here to the end of the step nothing interrupts."""
@@ -268,14 +265,18 @@ class Trainer:
     def record(self, record: dict[str, Any], steps: int, on_step: OnStep | None) -> None:
         """Evaluate and save if this step's turn has come, and write the step's row, whatever the evaluation does."""
         step, every = self.state.step, self.config.eval.every
+        ended = None
         try:
             if every and step % every == 0 and step < steps:
                 record |= self.measure(f"step {step}")[1]
+        except (Stopped, StropError) as error:  # all ranks have it, so all can still tell the step
+            ended = error
         finally:
             self.folder.append("metrics.jsonl", record)
             self.watch.stepped(record, steps)
-            if on_step:
-                on_step(record)
+        self.tell(on_step, record)
+        if ended:
+            raise ended
         if self.config.save.every and step % self.config.save.every == 0:
             self.save()
 
@@ -285,16 +286,15 @@ class Trainer:
         result = held_out_accuracy(self.engine, self.task, self.encode, self.config, progress=tick, spread=self.spread)
         self.folder.append("evaluations.jsonl", {"step": self.state.step, **result.record()})
         self.watch.evaluated(name, result)
-        best = result.pass_at[max(result.pass_at)].value
-        values = {"eval/avg": result.avg.value, "eval/pass": best, "eval/maj": result.maj.value}
-        return result, values | {"eval/greedy": result.greedy.value}
+        best = result.pass_at[max(result.pass_at)]
+        kept = {"avg": result.avg, "pass": best, "maj": result.maj, "greedy": result.greedy}
+        return result, {f"eval/{key}": estimate.value for key, estimate in kept.items()}
 
     def save(self) -> None:
         """Write a checkpoint of this step, and let old ones go."""
         self.watch.progress("save", 0, 1)
-        seed, keep = self.config.seed, self.config.save.keep
-        write_checkpoint(self.folder, self.state, self.learner, self.write_model, seed=seed, keep=keep)
+        if self.learner.mesh.slices:  # an error may have come between the updates of a step
+            self.engine.load(self.state.step, gathered(self.learner.policy.module))
+        write_model = partial(write, self.engine.module, self.encode.tokenizer)
+        write_checkpoint(self.folder, self.state, self.learner, write_model, self.config)
         self.watch.progress("save", 1, 1)
-
-    def write_model(self, target: Path) -> None:
-        write(self.engine.module, self.encode.tokenizer, target)

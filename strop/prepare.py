@@ -13,10 +13,14 @@ from strop.policy.model import Policy
 from strop.policy.model import load as load_model
 from strop.policy.optim import AdamW, Optimizer
 from strop.policy.step import Learner
+from strop.rollout.collect import Refill
 from strop.rollout.encode import Encoder
 from strop.run.store import RunFolder, environment
 from strop.tasks.task import Task
 from strop.watch import Watcher
+
+DRAWS_PER_PROMPT = 20
+"""What rollout.max_draws: 0 stands for: this many times rollout.prompts."""
 
 
 def make_learner(config: Config, mesh: Mesh = ALONE) -> Learner:
@@ -27,14 +31,15 @@ def make_learner(config: Config, mesh: Mesh = ALONE) -> Learner:
     row, settings = config.row, config.train
     compute = getattr(torch, settings.dtype)
     wide = mesh.slices and compute != torch.float32
-    dtype = "float32" if wide else settings.dtype
     module = load_model(
-        config.model, dtype=dtype, device=config.device, gradient_checkpointing=settings.gradient_checkpointing
+        config.model, dtype=settings.dtype, device=config.device, gradient_checkpointing=settings.gradient_checkpointing
     )
+    module = module.float() if wide else module
     mesh.shard(module, compute=compute if wide else None)
     reference = None
     if "ref_logp" in row.reads:
-        frozen = load_model(config.model, dtype=dtype, device=config.device).requires_grad_(False)
+        frozen = load_model(config.model, dtype=settings.dtype, device=config.device).requires_grad_(False)
+        frozen = frozen.float() if wide else frozen
         mesh.shard(frozen, compute=compute if wide else None)
         reference = Policy(frozen, config.rollout.temperature)
     adamw = AdamW(
@@ -64,6 +69,18 @@ def sampling_module(config: Config, learner: Learner) -> Any:
     return load_model(config.model, dtype=config.train.dtype, device=config.device).requires_grad_(False)
 
 
+def refill_of(config: Config) -> Refill:
+    """How a step's batch is filled."""
+    rollout = config.rollout
+    return Refill(
+        prompts=rollout.prompts,
+        max_draws=rollout.max_draws or DRAWS_PER_PROMPT * rollout.prompts,
+        surplus=rollout.surplus,
+        max_staleness=rollout.max_staleness,
+        exhaustion=rollout.exhaustion,
+    )
+
+
 def make_folder(config: Config, *, reward: str, mesh: Mesh = ALONE) -> RunFolder:
     """The run's folder with what was asked for; `reward` names a function that was handed over from Python.
 
@@ -80,7 +97,7 @@ def make_folder(config: Config, *, reward: str, mesh: Mesh = ALONE) -> RunFolder
     sources = config.sources | ({"task.reward": f"python function {reward}"} if reward else {})
     folder.write_text("config.yaml", config.to_yaml())
     folder.write_json("provenance.json", sources)
-    folder.write_json("environment.json", environment())
+    folder.write_json("environment.json", environment() | {"ranks": mesh.ranks})
     return folder
 
 

@@ -161,7 +161,7 @@ def facts(config: Config, task: Task, model: str, ranks: int = 1) -> dict[str, s
 
 
 def write_checkpoint(
-    folder: RunFolder, state: State, learner: Learner, write_model: Callable[[Path], None], *, seed: int, keep: int
+    folder: RunFolder, state: State, learner: Learner, write_model: Callable[[Path], None], config: Config
 ) -> None:
     """Write a checkpoint of the step that `state` is at, and let old ones go. All ranks call it; the first one writes.
 
@@ -169,8 +169,8 @@ def write_checkpoint(
     where an error came between the updates of the next step.
     """
     checkpoints, updates = folder.path / "checkpoints", learner.optimizer.updates
-    counters = {"update": updates, "updates_beyond_step": updates - state.update, "cursor": state.cursor, "seed": seed}
-    optimizer = learner.optimizer.tensors()
+    counters = {"update": updates, "updates_beyond_step": updates - state.update, "cursor": state.cursor}
+    optimizer = learner.optimizer.tensors(keep=learner.mesh.first)
 
     def write_parts(target: Path) -> None:
         write_model(target)
@@ -179,9 +179,9 @@ def write_checkpoint(
             write_table(rows, target / "carried.parquet")
 
     def write() -> None:
-        ledger = {"ledger": state.totals.record()}
+        ledger = {"seed": config.seed, "ledger": state.totals.record()}
         save(checkpoints, state.step, write_parts=write_parts, optimizer=optimizer, state=counters | ledger)
-        retain(checkpoints, keep)
+        retain(checkpoints, config.save.keep)
 
     learner.mesh.told(write)
 

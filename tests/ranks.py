@@ -40,7 +40,7 @@ def start(ranks: int, *words: str) -> list[subprocess.Popen[str]]:
         }
         processes.append(
             subprocess.Popen(
-                [sys.executable, "-W", "ignore", *words],
+                [sys.executable, *words],
                 env=environment,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,

@@ -85,7 +85,8 @@ def explained(error: BaseException) -> int:
 
 def is_heard(error: BaseException) -> bool:
     """Whether this process is the one to say it: what every rank of a machine meets alike is said once."""
-    return not isinstance(error, StropError | KeyboardInterrupt) or os.environ.get("LOCAL_RANK", "0") == "0"
+    alike = isinstance(error, StropError | KeyboardInterrupt | typer.TyperException)
+    return not alike or os.environ.get("LOCAL_RANK", "0") == "0"
 
 
 def diagnosis(error: BaseException) -> tuple[str, int]:

@@ -20,6 +20,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from strop.errors import ConfigError
+
 KEY = "strop/alive"
 PROBES = {"TCP_KEEPIDLE": 5, "TCP_KEEPINTVL": 5, "TCP_KEEPCNT": 3}
 """Seconds without a word, seconds between probes, probes without an answer: gone after 20 s."""
@@ -38,17 +40,31 @@ def ended(name: str) -> None:
 class Alive:
     """This rank's connections to the others: rank 0 has one to each, every other rank one to rank 0."""
 
+    name: str
     names: dict[socket.socket, str]
     lost: Callable[[str], None] = ended
     left: bool = False
     told: threading.Event = field(default_factory=threading.Event)
 
     @classmethod
-    def watching(cls, store: Any, *, rank: int, ranks: int, address: str, lost: Callable[[str], None] = ended) -> Alive:
+    def watching(
+        cls,
+        store: Any,
+        *,
+        rank: int,
+        ranks: int,
+        address: str,
+        one_machine: bool = True,
+        lost: Callable[[str], None] = ended,
+    ) -> Alive:
         """Connect all ranks, through a store that they share, and begin to watch."""
         mine = f"rank {rank} (process {os.getpid()} on {socket.gethostname()})"
-        names = _accepted(store, mine, ranks, address) if rank == 0 else _connected(store, mine, rank)
-        alive = cls(names, lost)
+        if rank == 0:
+            names = _accepted(store, mine, ranks, address, "" if not one_machine else address)
+        else:
+            names = _connected(store, mine, rank)
+        alive = cls(mine, names, lost)
+        os.register_at_fork(after_in_child=alive.forget)
         threading.Thread(target=alive._watch, name="strop-alive", daemon=True).start()
         return alive
 
@@ -57,6 +73,17 @@ class Alive:
         self.left = True
         for connection in self.names:
             _send(connection, "bye")
+
+    def fall(self) -> None:
+        """Say that this rank ends alone, though its process may go on."""
+        self.left = True
+        for connection in self.names:
+            _send(connection, self.name)
+
+    def forget(self) -> None:
+        """In a forked child: let go of the connections, which would look alive for as long as the child does."""
+        for connection in self.names:
+            connection.close()
 
     def wait(self, seconds: float) -> None:
         """Give the news of a death time to arrive: a broken collective may be told a little before its cause."""
@@ -67,13 +94,14 @@ class Alive:
             for connection in self.names:
                 selector.register(connection, selectors.EVENT_READ)
             while selector.get_map():
-                self._hear([key.fileobj for key, _ in selector.select()], selector)
+                self._hear([key for key, _ in selector.select()], selector)
 
-    def _hear(self, connections: Sequence[Any], selector: selectors.BaseSelector) -> None:
+    def _hear(self, ready: Sequence[selectors.SelectorKey], selector: selectors.BaseSelector) -> None:
         """One word from each: a farewell, the name of a rank that died, or none, from one that died itself."""
-        for connection in connections:
+        for key in ready:
+            connection: Any = key.fileobj
             word = _word(connection)
-            selector.unregister(connection)
+            selector.unregister(key.fd)
             if word != "bye" and not self.left:
                 self._tell(word or self.names[connection], but=connection)
 
@@ -86,23 +114,31 @@ class Alive:
         self.lost(name)
 
 
-def _accepted(store: Any, mine: str, ranks: int, address: str) -> dict[socket.socket, str]:
-    """Rank 0: where to connect goes to the store with a secret; -> the connections of those that know it."""
-    server = _listening(address)
-    secret = secrets.token_hex(16)
-    store.set(KEY, json.dumps({"host": address, "port": server.getsockname()[1], "secret": secret, "name": mine}))
-    names: dict[socket.socket, str] = {}
-    server.settimeout(JOIN_S)
-    while len(names) < ranks - 1:
-        connection, _ = server.accept()
-        connection.settimeout(JOIN_S)
-        given, _, name = _word(connection).partition(" ")
-        if hmac.compare_digest(given, secret):
-            names[_kept(connection)] = name
-            _send(connection, "welcome")
-        else:
-            connection.close()
-    server.close()
+def _accepted(store: Any, mine: str, ranks: int, address: str, bound: str) -> dict[socket.socket, str]:
+    """Rank 0: where to connect goes to the store with a secret; -> the connections of those that know it.
+
+    It listens at `bound`; "" is every address: a machine's name may mean another address there than elsewhere.
+
+    Raises:
+        ConfigError: a rank did not connect in time.
+    """
+    secret, names = secrets.token_hex(16), dict[socket.socket, str]()
+    with _listening(address, bound) as server:
+        store.set(KEY, json.dumps({"host": address, "port": server.getsockname()[1], "secret": secret, "name": mine}))
+        server.settimeout(JOIN_S)
+        while len(names) < ranks - 1:
+            try:
+                connection, _ = server.accept()
+            except TimeoutError:
+                missing = f"only {len(names) + 1} of {ranks} ranks came within {JOIN_S:.0f} s"
+                raise ConfigError(f"{missing}: is {address} the address of rank 0 on every machine?") from None
+            connection.settimeout(JOIN_S)
+            given, _, name = _word(connection).partition(" ")
+            if hmac.compare_digest(given.encode(), secret.encode()):
+                names[_kept(connection)] = name
+                _send(connection, "welcome")
+            else:
+                connection.close()
     return names
 
 
@@ -116,13 +152,10 @@ def _connected(store: Any, mine: str, rank: int) -> dict[socket.socket, str]:
     return {_kept(connection): there["name"]}
 
 
-def _listening(address: str) -> socket.socket:
-    """A port at the address that the launcher gave, or at every address where that one is a name for another."""
+def _listening(address: str, bound: str) -> socket.socket:
+    """A port of the family of the address that the launcher gave."""
     family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
-    try:
-        return socket.create_server((address, 0), family=family)
-    except OSError:
-        return socket.create_server(("", 0), family=family)
+    return socket.create_server((bound, 0), family=family)
 
 
 def _kept(connection: socket.socket) -> socket.socket:

@@ -12,12 +12,14 @@ same calls in the same order; whoever has nothing to do brings zeros.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import torch
@@ -33,6 +35,9 @@ from strop.errors import ConfigError, StropError
 from strop.policy.alive import Alive
 
 T = TypeVar("T")
+
+JOINED = itertools.count()
+"""How often this process has joined: every time is a name space of its own, so that no old word is read."""
 
 BUCKET = 2**25
 """Values that are summed over ranks in one call: 128 MiB in fp32."""
@@ -98,7 +103,7 @@ class Mesh:
         widest = max(int(size) for size in sizes)
         texts = [torch.zeros(widest, dtype=torch.uint8) for _ in range(self.ranks)]
         dist.all_gather(texts, nn.functional.pad(mine, (0, widest - mine.numel())), group=self.group)
-        return [json.loads(bytes(text[: int(n)].tolist())) for text, n in zip(texts, sizes, strict=True)]
+        return [json.loads(text[: int(n)].numpy().tobytes()) for text, n in zip(texts, sizes, strict=True)]
 
     def together(self, work: Callable[[], T]) -> T:
         """What `work` gives, on each rank its own; a StropError that it raises on one rank, all of them raise."""
@@ -121,12 +126,15 @@ class Mesh:
     def sum_gradients(self, weights: Sequence[Tensor]) -> None:
         """Make every weight's gradient the sum over ranks: THE place. A rank without a gradient brings zeros.
 
-        Sharded weights have been summed already, in the backward passes: `shard` asked for sums.
+        A weight that no rank has a gradient for keeps none, as in one process. Sharded weights have been summed
+        already, in the backward passes: `shard` asked for sums.
         """
         if self.ranks == 1 or self.slices:
             return
-        for weight in weights:
-            if weight.grad is None:
+        held = torch.tensor([weight.grad is not None for weight in weights], dtype=torch.int32)
+        dist.all_reduce(held, dist.ReduceOp.MAX, group=self.group)
+        for weight, anybody in zip(weights, held.tolist(), strict=True):
+            if anybody and weight.grad is None:
                 weight.grad = torch.zeros_like(weight)
         for bucket in buckets([weight.grad for weight in weights if weight.grad is not None]):
             flat = torch.cat([gradient.flatten() for gradient in bucket])
@@ -199,11 +207,20 @@ def join(*, sharded: bool = False, device: str = "auto", environment: Mapping[st
         raise ConfigError(f"{environment['LOCAL_WORLD_SIZE']} ranks were started here for {gpus} GPUs; start {gpus}")
     if gpus:
         torch.cuda.set_device(int(environment["LOCAL_RANK"]))
-    rank = int(environment["RANK"])
-    dist.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo", timeout=PATIENCE)
-    store = dist.distributed_c10d._get_default_store()  # pyright: ignore[reportPrivateUsage]
-    alive = Alive.watching(store, rank=rank, ranks=ranks, address=environment["MASTER_ADDR"])
+    rank, address = int(environment["RANK"]), environment["MASTER_ADDR"]
+    store = dist.PrefixStore(f"strop/{next(JOINED)}", launchers_store())
+    dist.init_process_group(
+        "cpu:gloo,cuda:nccl" if gpus else "gloo", store=store, rank=rank, world_size=ranks, timeout=PATIENCE
+    )
+    one_machine = int(environment["LOCAL_WORLD_SIZE"]) == ranks
+    alive = Alive.watching(store, rank=rank, ranks=ranks, address=address, one_machine=one_machine)
     return Mesh(rank, ranks, sharded, alive=alive)
+
+
+@cache
+def launchers_store() -> dist.Store:
+    """Where the launcher's processes leave word for each other: one for the life of a process."""
+    return next(dist.rendezvous("env://", timeout=PATIENCE))[0]
 
 
 @contextmanager
@@ -214,6 +231,10 @@ def joined(*, sharded: bool = False, device: str = "auto") -> Iterator[Mesh]:
         yield mesh
     except StropError:
         mesh.close()
+        raise
+    except Exception:
+        if mesh.alive is not None:
+            mesh.alive.fall()  # whoever catches this may live on, and the others would wait for it
         raise
     mesh.close()
 

@@ -79,22 +79,29 @@ class Optimizer:
         self.clear()
         self.updates += 1
 
-    def tensors(self) -> dict[str, Tensor]:
+    def tensors(self, *, keep: bool = True) -> dict[str, Tensor]:
         """What a checkpoint keeps: Adam's moments and counts, and masters of narrower weights, by parameter number.
 
-        Whole tensors, also where each rank holds a slice of them: all ranks ask together.
+        Whole tensors on the CPU, also where each rank holds a slice of them: all ranks ask together, one tensor at a
+        time, and only those that `keep` them have more than one at once.
         """
-        kept: dict[str, Tensor] = {}
+        held: dict[str, Tensor] = {}
         for number, (parameter, weight) in enumerate(zip(self.parameters, self.masters, strict=True)):
             for name, value in self.adamw.state[weight].items():
-                kept[f"{number}.{name}"] = whole(torch.as_tensor(value).detach()).clone()
+                held[f"{number}.{name}"] = torch.as_tensor(value).detach()
             if parameter is not weight or self.wide:
-                kept[f"{number}.master"] = whole(weight.detach()).clone()
-        return kept
+                held[f"{number}.master"] = weight.detach()
+        kept = {name: copied(whole(value)) if keep else whole(value).new_empty(0) for name, value in held.items()}
+        return kept if keep else {}
 
     def clear(self) -> None:
         for tensor in (*self.parameters, *self.masters):
             tensor.grad = None
+
+
+def copied(value: Tensor) -> Tensor:
+    """A copy on the CPU."""
+    return value.to("cpu", copy=True)
 
 
 def move_gradient(weight: Tensor, parameter: Tensor) -> None:

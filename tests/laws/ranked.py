@@ -82,8 +82,36 @@ def everything() -> dict[str, Any]:
     mesh = join()
     found = {name: every_case(mesh, getattr(torch, name)) for name in ("float64", "float32")}
     found["nothing"] = nothing_to_train(mesh)
+    found["bfloat16"] = narrow(mesh)
     mesh.close()
+    again = join()  # a script that trains twice: nothing of the first time is left over
+    found["again"] = again.exchange(again.rank)
+    again.close()
     return found
+
+
+def narrow(mesh: Mesh) -> dict[str, Any]:
+    """bfloat16 passes over float32 slices (FSDP2), beside bfloat16 weights with float32 masters in one process."""
+    groups = ragged_groups(SIZES["ragged"])
+    alone = learner("dapo_prompt", ALONE, torch.bfloat16)
+    module = tiny_llama(dtype=torch.bfloat16).float()
+    sliced = replace(mesh, sharded=True)
+    sliced.shard(module, compute=torch.bfloat16)
+    optimizer = Optimizer(module.parameters(), AdamW(0.1), wide=True)
+    trainer = Learner(Policy(module, 0.8), alone.row, optimizer, 48, mesh=sliced)
+    flat = []
+    for one in (alone, trainer):
+        [batch] = build(groups, one.row, share=one.mesh.share)
+        one.accumulate(one.laid_out(batch), lambda *_: None)
+        flat.append(torch.cat([whole(w.grad).double().flatten() for w in one.optimizer.masters if w.grad is not None]))
+    optimizer.step(1.0)
+    kept = optimizer.tensors(keep=mesh.first)
+    return {
+        "apart": float((flat[0] - flat[1]).norm() / flat[0].norm()),
+        "dtype": str(optimizer.masters[0].dtype),
+        "masters": sum(name.endswith(".master") for name in kept),
+        "weights": len(optimizer.masters),
+    }
 
 
 def every_case(mesh: Mesh, kind: torch.dtype) -> dict[str, Any]:

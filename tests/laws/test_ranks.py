@@ -9,6 +9,8 @@ import pytest
 from tests.laws.ranked import SIZES
 from tests.ranks import called
 
+pytestmark = pytest.mark.xdist_group("ranks")
+
 Reports = list[dict[str, Any]]
 
 
@@ -41,6 +43,16 @@ def test_a_rank_without_a_token_and_a_batch_without_one_end_as_one_process_would
         assert all(one["skipped"] == 1.0 and one["updates"] == 1 and not one["moved"] for one in found)
         assert sum(one["tokens"] > 0 for one in found) == 1
         assert len({one["norm"] for one in found}) == 1 and found[0]["norm"] > 0
+
+
+def test_bfloat16_slices_are_float32_and_lie_within_rounding_of_one_process(reports: Reports) -> None:
+    found = [report["bfloat16"] for report in reports]
+    assert all(one["apart"] < 0.05 and one["dtype"] == "torch.float32" for one in found)
+    assert [one["masters"] for one in found] == [found[0]["weights"], *[0] * (len(found) - 1)]
+
+
+def test_ranks_may_join_a_second_time(reports: Reports) -> None:
+    assert all(report["again"] == list(range(len(reports))) for report in reports)
 
 
 def test_the_cases_leave_a_rank_without_work_among_four() -> None:

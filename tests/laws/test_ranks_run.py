@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from safetensors.torch import load_file
 import strop
 from strop.run.store import read_rows
 from tests.ranks import finished, start, wait_for_rows
+
+pytestmark = pytest.mark.xdist_group("ranks")
 
 SMALL: dict[str, Any] = {
     "algorithm": "grpo",
@@ -115,6 +118,34 @@ def test_a_reward_that_fails_on_one_rank_is_one_line_from_the_first_and_the_same
     assert codes == [5, 5]
     assert printed[0].count("strop: ") == 1 and "no verdict" in printed[0] and "(on rank " in printed[0]
     assert printed[1] == ""
+
+
+TWICE = """
+import sys
+import strop
+
+small = {SMALL}
+for number in (1, 2):
+    def heard(row):
+        if number == 2:
+            raise strop.errors.DataError("the listener has enough")
+    try:
+        strop.train({**small, "runs": sys.argv[1], "run": f"run{number}"}, on_step=heard)
+    except strop.errors.DataError as error:
+        print(f"ended: {error}", flush=True)
+"""
+
+
+def test_a_script_trains_twice_under_torchrun_and_what_a_listener_raises_ends_all_ranks(tmp_path: Path) -> None:
+    script = tmp_path / "twice.py"
+    script.write_text(TWICE.replace("{SMALL}", repr(SMALL)))
+    torchrun = [str(Path(sys.executable).parent / "torchrun"), "--nproc-per-node", "2", str(script), str(tmp_path)]
+    done = subprocess.run(torchrun, capture_output=True, text=True, check=False, timeout=240)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("ended: the listener has enough") == 2
+    assert (tmp_path / "run1" / "checkpoints" / "step-000002" / "MANIFEST.json").is_file()
+    assert json.loads((tmp_path / "run2" / "summary.json").read_text())["verdict"].startswith("stopped: the listener")
+    assert json.loads((tmp_path / "run1" / "environment.json").read_text())["ranks"] == 2
 
 
 def test_a_setting_that_cannot_be_is_one_line_for_a_machine(tmp_path: Path) -> None:

@@ -65,4 +65,5 @@ def summed_gradients(rank: int) -> list[Any]:
     weights[rank].grad = torch.full_like(weights[rank], 1.0 + rank)
     mesh = replace(Mesh(rank, 2))
     mesh.sum_gradients(weights)
+    assert mesh.ranks == 2
     return [None if weight.grad is None else weight.grad.flatten().tolist() for weight in weights]

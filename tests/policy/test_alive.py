@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import socket
 import threading
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 
 import pytest
 
+from strop.errors import ConfigError
 from strop.policy.alive import KEY, Alive, _accepted
 
 
@@ -78,11 +80,34 @@ def test_whoever_leaves_in_good_order_is_not_mourned() -> None:
         assert heard.empty()
 
 
+def test_whoever_falls_is_named_though_its_process_goes_on() -> None:
+    with three() as (ranks, heard):
+        ranks[1].fall()
+        told = dict(heard.get(timeout=10) for _ in range(2))
+        assert set(told) == {0, 2} and all(name.startswith("rank 1 (process ") for name in told.values())
+
+
+def test_a_forked_child_lets_go_of_the_connections() -> None:
+    """A worker that a reward forked would keep them open after its rank had died."""
+    with three() as (ranks, _):
+        child = os.fork()
+        if child == 0:
+            os._exit(sum(connection.fileno() != -1 for alive in ranks for connection in alive.names))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        assert all(connection.fileno() != -1 for alive in ranks for connection in alive.names)
+
+
+def test_a_rank_that_does_not_come_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("strop.policy.alive.JOIN_S", 0.1)
+    with pytest.raises(ConfigError, match="only 1 of 3 ranks came within 0 s: is 127.0.0.1 the address of rank 0"):
+        _accepted(Store(), "rank 0", 3, "127.0.0.1", "")
+
+
 def test_a_stranger_without_the_secret_is_not_let_in() -> None:
     store, found = Store(), queue.Queue[int]()
 
     def accept() -> None:
-        names = _accepted(store, "rank 0", 2, "127.0.0.1")
+        names = _accepted(store, "rank 0", 2, "127.0.0.1", "127.0.0.1")
         for connection in names:
             connection.close()
         found.put(len(names))
@@ -92,7 +117,7 @@ def test_a_stranger_without_the_secret_is_not_let_in() -> None:
 
     there = json.loads(store.get(KEY))
     with socket.create_connection((there["host"], there["port"]), timeout=10) as stranger:
-        stranger.sendall(b"wrong rank 1\n")
+        stranger.sendall("wröng rank 1\n".encode())
         assert stranger.recv(1) == b""
     with socket.create_connection((there["host"], there["port"]), timeout=10) as friend:
         friend.sendall(f"{there['secret']} rank 1\n".encode())
