@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from strop.algorithms import KINDS, Algorithm
+from strop.check.compare import norm, relative
 from strop.check.oracle import Oracle
 from strop.objective.aggregation import Constant
 
@@ -41,5 +43,6 @@ def means_apart(oracle: Oracle, row: Algorithm, length: int) -> list[Apart]:
 
 def beside(one: Mapping[str, Tensor], other: Mapping[str, Tensor]) -> tuple[float, float]:
     """The cosine between two gradients, and |one| / |other|."""
-    a, b = (torch.cat([g[name].flatten().double() for name in other]) for g in (one, other))
-    return float(torch.cosine_similarity(a, b, dim=0)), float(a.norm() / b.norm())
+    product = sum(float(torch.sum(one[name].double() * other[name].double())) for name in other)
+    sizes = [math.hypot(*(norm(gradient) for gradient in g.values())) for g in (one, other)]
+    return relative(product, sizes[0] * sizes[1]), relative(sizes[0], sizes[1])

@@ -83,6 +83,7 @@ class Trials:
             row = row_of(plain)
             found = self.bench.run(row, layout)
             yield self.line(plain, layout, errors_of(found.gradient, found.metrics, self.oracle.truth(row)))
+        self.bench.optimizer.clear()  # the gradient of the last run is as large as the model
 
     def prepare(self, folder: Path) -> list[Task]:
         """What ranks are told, with the files that they read: the case, and the right answer of each row."""
