@@ -118,7 +118,7 @@ def objective(row: Algorithm, streams: Streams) -> Loss:
     value = (weight_N * loss_N).sum()
     tallies = [
         Tally("loss", Sum, value),
-        Tally("policy_loss", Sum, (weight_N * policy_N).sum()),
+        Tally("policy_loss", Sum, (weight_N * policy_N).sum() if penalties else value),
         *_moved(ratio_N, trusted, anchor_N),
         *([] if corrected is None else _corrections(corrected)),
         _mean("prob", logp_N.exp()),
@@ -147,18 +147,19 @@ class Tally(NamedTuple):
 
 
 def _mean(name: str, value_N: Tensor) -> Tally:
-    value_N = value_N.detach().to(widest(value_N.device))
-    return Tally(name, Mean, value_N.sum(), torch.ones_like(value_N).sum())
+    wide = widest(value_N.device)
+    count = torch.full((), value_N.numel(), dtype=wide, device=value_N.device)
+    return Tally(name, Mean, value_N.detach().sum(dtype=wide), count)
 
 
 def _moved(ratio_N: Tensor, trusted: Trusted, anchor_N: Tensor) -> list[Tally]:
     """How far the tokens moved, and the share that the trust region held back on each side."""
-    up_N = trusted.high_N.to(widest(ratio_N.device))
+    up_N, wide = trusted.high_N, widest(ratio_N.device)
     tallies = [
         _mean("ratio", ratio_N),
         _mean("clip_ratio/low_mean", trusted.low_N),
         _mean("clip_ratio/high_mean", trusted.high_N),
-        Tally("clip_ratio/high_prob", Mean, (up_N * anchor_N.exp()).sum(), up_N.sum()),
+        Tally("clip_ratio/high_prob", Mean, anchor_N.exp().where(up_N, 0).sum(dtype=wide), up_N.sum(dtype=wide)),
     ]
     if ratio_N.numel():
         tallies += [Tally("ratio/max", High, ratio_N.max()), Tally("ratio/min", Low, ratio_N.min())]
