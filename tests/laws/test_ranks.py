@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -14,12 +15,17 @@ pytestmark = pytest.mark.xdist_group("ranks")
 Reports = list[dict[str, Any]]
 
 
-@pytest.fixture(scope="module", params=[2, 4])
-def reports(request: pytest.FixtureRequest) -> Reports:
-    """What every rank measured, of 2 and of 4."""
-    found = called(request.param, "tests.laws.ranked:everything")
-    assert len(found) == request.param
+@cache
+def measured(ranks: int) -> Reports:
+    """What every rank measured: one launch for all tests."""
+    found = called(ranks, "tests.laws.ranked:everything")
+    assert len(found) == ranks
     return found
+
+
+@pytest.fixture(params=[2, 4])
+def reports(request: pytest.FixtureRequest) -> Reports:
+    return measured(request.param)
 
 
 @pytest.mark.parametrize(("dtype", "bound", "weight_bound"), [("float64", 1e-12, 1e-11), ("float32", 1e-5, 1e-5)])

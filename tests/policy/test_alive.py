@@ -8,7 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -50,6 +50,11 @@ def three() -> Iterator[tuple[list[Alive], queue.Queue[tuple[int, str]]]]:
     ranks = [found[rank] for rank in range(3)]
     yield ranks, heard
     for alive in ranks:
+        cut(alive)
+    for thread in threading.enumerate():
+        if thread.name == "strop-alive":
+            thread.join(10)
+    for alive in ranks:
         for connection in alive.names:
             connection.close()
 
@@ -58,7 +63,8 @@ def cut(alive: Alive) -> None:
     """What the kernel does to the connections of a process that ends; the process itself hears no more."""
     alive.left = True
     for connection in alive.names:
-        connection.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # the other end was cut before
+            connection.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.mark.parametrize("victim", [0, 1, 2])
