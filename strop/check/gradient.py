@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from typing import Any
+
+import torch
 
 from strop.algorithms import Algorithm, algorithm
 from strop.check.cases import LONGEST, Case
@@ -56,6 +59,7 @@ class Plan:
         size = max((layout.ranks for one in self.trials for layout in one.ranked[1]), default=0)
         count = Count(watch, sum(len(rows) * len(layouts) for one in self.trials for rows, layouts in one.runs))
         with (
+            one_thread() if size else nullcontext(),
             TemporaryDirectory(prefix="strop-check-") as folder,
             ThreadPoolExecutor(1) as thread,
             Ranks(Path(folder), size, prepare=prepare) as ranks,  # left first: what waits for its processes ends then
@@ -65,6 +69,17 @@ class Plan:
             lines = [count.seen(line) for one in self.trials for line in one.run_alone()]
             lines += together.result()
         return Report(tuple(lines), tuple(means_apart(self.trials[0].oracle, self.row, self.length)))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for tensors: the models are small, and the other cores have the ranks."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @dataclass(slots=True)

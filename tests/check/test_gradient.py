@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from strop.check.compare import Errors, Line
-from strop.check.gradient import Plan, Report, described, plan, shrunk
+from strop.check.gradient import Plan, Report, described, one_thread, plan, shrunk
 from strop.check.layouts import Layout
 from strop.check.means import Apart
 from strop.check.real import bounded
@@ -25,6 +26,17 @@ def small_plan() -> Plan:
     layouts = [Layout("all rows at once"), Layout("twos", size=2), Layout("the same again", size=2)]
     trial = Trials(oracle_of(), hard_case(), "float64", ([plain], layouts))
     return Plan((trial,), row_of(plain), 30, {"batch": described(hard_case())})
+
+
+def test_beside_ranks_tensors_have_one_thread_and_afterwards_as_many_as_before() -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with one_thread():
+            assert torch.get_num_threads() == 1
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 class Heard(Watcher):
@@ -92,7 +104,7 @@ def test_a_plan_for_a_configuration_is_its_own_batch(monkeypatch: pytest.MonkeyP
     assert "in one process" in plan(tiny(), Watcher()).facts["layouts"]
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("ranks")
 @pytest.mark.timeout(600)
 def test_a_users_configuration_holds_under_every_layout() -> None:
     report = plan(tiny(algorithm="grpo", train={"updates": 2, "gradient_checkpointing": True}), Watcher()).run(
@@ -103,7 +115,7 @@ def test_a_users_configuration_holds_under_every_layout() -> None:
     assert {line.dtype for line in report.lines} == {"float64", "float32"}
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("ranks")
 @pytest.mark.timeout(900)
 def test_without_a_configuration_every_row_holds_under_forty_layouts_and_three_over_ranks() -> None:
     from strop.algorithms import ROWS

@@ -43,12 +43,12 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Any:
         ranks.__exit__(None, None, None)
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("ranks")
 def test_only_as_many_ranks_work_as_are_asked(started: dict[str, Ranks]) -> None:
     assert started["work"].run({"do": ["alone"]}, 1) == [{"rank": 0, "do": "alone"}]
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("ranks")
 def test_a_rank_that_dies_is_named_with_its_last_words(started: dict[str, Ranks]) -> None:
     with pytest.raises(StropError, match=r"^rank 1 ended with exit code 9: no memory left$"):
         started["die"].run({"do": ["hang", "die"]}, 2)
@@ -56,13 +56,13 @@ def test_a_rank_that_dies_is_named_with_its_last_words(started: dict[str, Ranks]
         started["die"].run({"do": ["hello", "hello"]}, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("ranks")
 def test_a_rank_that_fails_says_why(started: dict[str, Ranks]) -> None:
     with pytest.raises(StropError, match=r"^rank 0 failed: ValueError: no such layout$"):
         started["fail"].run({"do": ["fail", "hang"]}, 2)
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("ranks")
 def test_a_rank_that_does_not_answer_is_not_waited_for(started: dict[str, Ranks]) -> None:
     ranks = started["hang"]
     ranks.patience_s = 0.5
