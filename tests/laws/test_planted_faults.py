@@ -99,7 +99,7 @@ def over_ranks(name: str, *, prepare: str = "") -> dict[tuple[str, int], bool]:
     return {(line.layout, line.ranks): line.ok for line in report.lines if line.ranks > 1 or line.layout == "alone"}
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("ranks")
 @pytest.mark.parametrize(
     ("prepare", "name"),
     [("average_over_ranks", "gspo"), ("counts_of_a_rank", "dapo_prompt"), ("counts_of_a_rank", "grpo")],
@@ -110,6 +110,6 @@ def test_a_fault_between_ranks_is_found_over_ranks_and_nowhere_else(prepare: str
     assert {key for key, ok in found.items() if ok} == {("alone", 1)}
 
 
-@pytest.mark.slow
+@pytest.mark.xdist_group("ranks")
 def test_without_a_fault_nothing_is_off_over_ranks() -> None:
     assert set(over_ranks("grpo").values()) == {True}
