@@ -104,7 +104,7 @@ def test_a_plan_for_a_configuration_is_its_own_batch(monkeypatch: pytest.MonkeyP
     assert "in one process" in plan(tiny(), Watcher()).facts["layouts"]
 
 
-@pytest.mark.xdist_group("ranks")
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_users_configuration_holds_under_every_layout() -> None:
     report = plan(tiny(algorithm="grpo", train={"updates": 2, "gradient_checkpointing": True}), Watcher()).run(

@@ -199,7 +199,7 @@ def test_every_command_of_the_page_is_one(planned: Any, tmp_path: Path, monkeypa
     assert [run(words) for words in commands()] == [0, 0, 0]
 
 
-@pytest.mark.xdist_group("ranks")
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_command_of_the_page_with_settings_holds(capsys: pytest.CaptureFixture[str]) -> None:
     [words] = [words for words in commands() if "--algorithm" in words]
