@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
@@ -21,7 +22,7 @@ from strop.metrics import Metric, Sum
 from strop.types import Completion, Group, Prompt, Rollout
 from tests.laws.batches import LENGTH, STREAMS, Batch, row_of, with_tops
 
-DRAWS = 2000
+QUICK, THOROUGH = 50, 2000
 SPREADS = (0.0, 1e-3, 0.05, 0.5, 2.0, 30.0)
 """Deviations of the log-ratios: on-policy, inside every trust region, far outside, and beyond the clamp of 20."""
 
@@ -30,15 +31,16 @@ ANY_SEED = st.integers(0, 2**32 - 1)
 
 
 def law(**drawn: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Any]:
-    """Checks a law on 2,000 random draws: the same ones each time."""
+    """Checks a law on 50 random draws, and as a slow test on 2,000: the same ones each time."""
 
     def searched(check: Callable[..., None]) -> Any:
-        def test() -> None:
-            fixed = settings(max_examples=DRAWS, deadline=None, derandomize=True, database=None)
+        def test(examples: int) -> None:
+            fixed = settings(max_examples=examples, deadline=None, derandomize=True, database=None)
             fixed(given(**drawn)(check))()
 
         test.__name__, test.__doc__, test.__module__ = check.__name__, check.__doc__, check.__module__
-        return test
+        sizes = [QUICK, pytest.param(THOROUGH, marks=pytest.mark.slow)]
+        return pytest.mark.parametrize("examples", sizes)(test)
 
     return searched
 

@@ -102,7 +102,7 @@ def over_ranks(name: str, *, prepare: str = "") -> dict[tuple[str, int], bool]:
 @pytest.mark.xdist_group("ranks")
 @pytest.mark.parametrize(
     ("prepare", "name"),
-    [("average_over_ranks", "gspo"), ("counts_of_a_rank", "dapo_prompt"), ("counts_of_a_rank", "grpo")],
+    [("average_over_ranks", "gspo"), ("counts_of_a_rank", "dapo_prompt")],
 )
 def test_a_fault_between_ranks_is_found_over_ranks_and_nowhere_else(prepare: str, name: str) -> None:
     found = over_ranks(name, prepare=f"tests.laws.faults:{prepare}")
