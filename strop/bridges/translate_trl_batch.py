@@ -115,7 +115,7 @@ def _updates(settings: Settings, made: Draft, generation: int, window: int) -> N
 
 
 def _optimizer(settings: Settings, made: Draft) -> None:
-    values: dict[str, Any] = {"learning_rate": "learning_rate", "weight_decay": "weight_decay"}
+    values: dict[str, Any] = {"learning_rate": "learning_rate", "adam.weight_decay": "weight_decay"}
     betas = {"adam.beta1": "adam_beta1", "adam.beta2": "adam_beta2"}
     for key, name in {**values, **betas, "max_grad_norm": "max_grad_norm"}.items():
         made.put(f"train.{key}", settings.number(name))

@@ -124,7 +124,7 @@ def _updates(settings: Settings, made: Draft) -> None:
 
 def _optimizer(settings: Settings, made: Draft) -> None:
     made.put("train.learning_rate", settings.number(f"{OPTIM}.lr"))
-    made.put("train.weight_decay", settings.number(f"{OPTIM}.weight_decay"))
+    made.put("train.adam.weight_decay", settings.number(f"{OPTIM}.weight_decay"))
     betas: Any = settings[f"{OPTIM}.betas"]
     if not isinstance(betas, list) or len(betas) != 2:
         raise ConfigError(f"{OPTIM}.betas is {betas!r}; it must be two numbers")

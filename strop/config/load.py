@@ -20,6 +20,7 @@ from strop.config.check import check, where
 from strop.config.reader import Setting, Settings, read_file, read_flags, read_mapping, read_text
 from strop.config.row import row_warnings
 from strop.config.schema import KEYS, LEAVES, Config
+from strop.config.schema_task import Mixed
 from strop.errors import ConfigError
 from strop.names import did_you_mean, nearest
 
@@ -109,7 +110,9 @@ def _first_problem(error: ValidationError, settings: Settings) -> str:
     problems: dict[str, str] = {}
     for found in error.errors(include_url=False):
         key = next(key for key in _prefixes(found["loc"]) if key in LEAVES)
-        problems.setdefault(key, describe(key, found["type"], settings[key].value, found.get("ctx", {})))
+        inside = found["loc"][len(key.split(".")) :]
+        text = inner_problem(inside, found["msg"]) if inside and KEYS[key].annotation == list[Mixed] else ""
+        problems.setdefault(key, text or describe(key, found["type"], settings[key].value, found.get("ctx", {})))
     [key, text], *others = problems.items()
     more = f" (and {len(others)} more: {', '.join(other for other, _ in others)})" if others else ""
     return f"{where(settings[key].source)}{key}: {text}{more}"
@@ -118,6 +121,15 @@ def _first_problem(error: ValidationError, settings: Settings) -> str:
 def _prefixes(location: tuple[int | str, ...]) -> list[str]:
     names = [str(part) for part in location]
     return [".".join(names[:length]) for length in range(len(names), 0, -1)]
+
+
+def inner_problem(place: tuple[int | str, ...], text: str) -> str:
+    """What is wrong inside an entry of a list: 'entry 2, kind: ...'."""
+    entry, *names = place
+    name = ".".join(map(str, names))
+    known = list(Mixed.model_fields)
+    hint = did_you_mean(nearest(name, known)) if name and names[0] not in known else ""
+    return f"entry {int(entry) + 1}{f', {name}' if name else ''}: {text[0].lower()}{text[1:]}{hint}"
 
 
 BOUNDS = {

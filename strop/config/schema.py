@@ -3,65 +3,28 @@
     Config
     |- algorithm, model, device, seed, run, runs
     |- task        where prompts come from and how an answer is scored
+    |  |- data        how a file is read
+    |  '- scoring     the processes that rewards run in
     |- rollout     what is sampled, and which groups are kept
     |  '- overlong    the soft length penalty
     |- objective   changes to the row's choices
     |- train       the optimizer step
+    |  |- adam        AdamW's other numbers
+    |  '- lora        adapters in place of the weights
     |- eval        accuracy on held-out prompts
-    '- save        checkpoints
+    '- save        checkpoints and trackers
 
 A default of "" or 0 that stands for something else says so in its description; no key takes null.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, PrivateAttr
 
-
-def _whole(value: Any) -> Any:
-    """1e3 is read as the float 1000.0, and means the whole number."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
-Whole = Annotated[int, BeforeValidator(_whole)]
-Choice = str | dict[str, Any]
-"""One of a row's choices: the name of a kind, or {"kind": name, field: value, ...}. "" keeps the row's own."""
-
-
-def setting(default: Any, text: str, **bounds: Any) -> Any:
-    """A key: its default, what it means, and its bounds."""
-    if callable(default):
-        return Field(default_factory=default, description=text)
-    return Field(default, description=text, **bounds)
-
-
-class Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
-
-
-class Task(Section):
-    kind: Literal["default", "arithmetic", "jsonl"] = setting(
-        "default", "Where prompts come from. `default` is the task that the model names; only `strop:` models do."
-    )
-    file: str = setting("", "Training prompts, one JSON object a line. For kind `jsonl`.")
-    held_out_file: str = setting(
-        "",
-        "Prompts for evaluation, in the same form. Empty: some prompts of `task.file` are set aside, never trained on.",
-    )
-    reward: str = setting(
-        "",
-        "The reward function, as `file.py:function` or `module.function`. Empty: the task's own; `jsonl` has none.",
-    )
-    solved: float = setting(
-        1.0, "Score from which a completion counts as right: a group whose scores all reach it is all right."
-    )
-    prompt_key: str = setting("prompt", "Column that holds the prompt: text, or a list of chat messages.", min_length=1)
-    chat_template: Literal["auto", "off"] = setting(
-        "auto", "`auto` puts a prompt into the tokenizer's chat template if it has one; `off` gives the text as it is."
-    )
-    max_prompt_tokens: Whole = setting(1024, "Longest prompt, in tokens. A longer one is an error.", gt=0)
+from strop.config.schema_task import Task
+from strop.config.section import Choice, Section, Whole, setting
 
 
 class Overlong(Section):
@@ -127,17 +90,27 @@ class Objective(Section):
     )
 
 
+class Lora(Section):
+    rank: Whole = setting(
+        0, "Rank of the low-rank adapters that are trained in place of the weights. 0 = no adapters.", ge=0
+    )
+    alpha: float = setting(32.0, "Scale of the adapters: their output is multiplied by alpha / rank.", gt=0)
+    targets: list[str] = setting(
+        list, "Ends of the names of the layers that get one. Empty: every linear layer but the head."
+    )
+
+
 class Adam(Section):
     beta1: float = setting(0.9, "Decay of AdamW's mean gradient.", ge=0, lt=1)
     beta2: float = setting(0.999, "Decay of AdamW's mean squared gradient.", ge=0, lt=1)
+    weight_decay: float = setting(0.0, "AdamW's decoupled weight decay.", ge=0)
 
 
 class Train(Section):
     steps: Whole = setting(50, "Rollout batches to train on; the unit of every `every`.", gt=0)
     learning_rate: float = setting(1e-6, "AdamW's step size after warm-up.", gt=0)
     warmup_steps: Whole = setting(10, "Steps over which the learning rate rises from 0, linearly.", ge=0)
-    weight_decay: float = setting(0.0, "AdamW's decoupled weight decay.", ge=0)
-    adam: Adam = setting(Adam, "How long AdamW remembers.")
+    adam: Adam = setting(Adam, "AdamW's other numbers.")
     max_grad_norm: float = setting(1.0, "The gradient is scaled down to this norm where it is longer.", gt=0)
     updates: Whole = setting(1, "Optimizer steps that a rollout batch is dealt into, as whole groups.", gt=0)
     passes: Whole = setting(1, "Times a rollout batch is gone through.", gt=0)
@@ -149,6 +122,7 @@ class Train(Section):
         "data", "What several ranks (torchrun) hold: data = the whole model each, fsdp = a slice of each weight."
     )
     gradient_checkpointing: bool = setting(False, "Recompute activations in the backward pass: less memory, more time.")
+    lora: Lora = setting(Lora, "Training adapters in place of the weights.")
 
 
 class Eval(Section):
@@ -160,6 +134,9 @@ class Eval(Section):
 class Save(Section):
     every: Whole = setting(0, "Steps between checkpoints. 0 = only the last.", ge=0)
     keep: Whole = setting(2, "Checkpoints kept; older ones are deleted.", gt=0)
+    trackers: list[Literal["tensorboard", "wandb", "trackio"]] = setting(
+        list, "Where metrics are sent too, besides the run folder: tensorboard, wandb, trackio."
+    )
 
 
 class Config(Section):
@@ -167,7 +144,9 @@ class Config(Section):
 
     algorithm: str = setting("dapo", "The row of the table of algorithms: `strop algorithms` lists them.", min_length=1)
     model: str = setting(
-        "strop:tiny", "Policy to train: a Hugging Face id, a local folder, or `strop:tiny`.", min_length=1
+        "strop:tiny",
+        "Policy to train: a Hugging Face id (`ORG/NAME@COMMIT` pins it), a local folder, or `strop:tiny`.",
+        min_length=1,
     )
     device: str = setting(
         "auto",
@@ -184,7 +163,7 @@ class Config(Section):
     objective: Objective = setting(Objective, "Changes to the row's choices.")
     train: Train = setting(Train, "The optimizer step.")
     eval: Eval = setting(Eval, "Accuracy on held-out prompts.")
-    save: Save = setting(Save, "Checkpoints.")
+    save: Save = setting(Save, "Checkpoints and trackers.")
 
     _sources: dict[str, str] = PrivateAttr(default_factory=dict)
     _warnings: tuple[str, ...] = PrivateAttr(default=())

@@ -49,7 +49,7 @@ def find_task(settings: Any, *, seed: int, reward: Callable[..., Any] | None) ->
         Path(settings.file).expanduser(),
         Path(settings.held_out_file).expanduser() if settings.held_out_file else None,
         reward=scorer,
-        prompt_key=settings.prompt_key,
+        prompt_key=settings.data.columns.get("prompt", "prompt"),
         seed=seed,
     )
 

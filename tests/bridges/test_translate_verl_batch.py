@@ -30,7 +30,7 @@ def test_the_sizes_are_verls_batch_mini_batch_and_epochs() -> None:
     )
     rollout, train = made.config["rollout"], made.config["train"]
     assert (rollout["prompts"], rollout["completions"], rollout["max_tokens"]) == (64, 8, 99)
-    assert (train["updates"], train["passes"], train["weight_decay"]) == (4, 2, 0.01)
+    assert (train["updates"], train["passes"], train["adam"]["weight_decay"]) == (4, 2, 0.01)
     assert "actor_rollout_ref.actor.ppo_mini_batch_size" in {note.key for note in made.missing}
 
 

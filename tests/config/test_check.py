@@ -138,7 +138,7 @@ def test_the_embedded_models_are_found() -> None:
         ({"rollout__filter": "none", "rollout__exhaustion": "short"}, "rollout.exhaustion"),
         ({"rollout__overlong__penalty": 0.5}, "rollout.overlong.penalty"),
         ({"task__file": "a.jsonl"}, "task.file"),
-        ({"task__prompt_key": "question"}, "task.prompt_key"),
+        ({"task__held_out_file": "x.jsonl"}, "task.held_out_file"),
         ({"train__steps": 5, "train__warmup_steps": 6}, "train.warmup_steps"),
         ({"train__dtype": "bfloat16", "device": "cpu"}, "train.dtype"),
     ],

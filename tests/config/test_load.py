@@ -70,7 +70,7 @@ def test_a_run_folder_stands_for_its_config_without_its_name(write) -> None:
         ("seed: 12:30", "seed: must be a whole number, is '12:30'"),
         ("objective: {trust: 3}", "objective.trust: must be a name or {kind: NAME, ...}, is 3"),
         ("objective: {regularizers: [3]}", "objective.regularizers: must be a name or {kind: NAME, ...}, or a list"),
-        ("train: {weight_decay: None}", "train.weight_decay: has no value"),
+        ("train: {adam: {weight_decay: None}}", "train.adam.weight_decay: has no value"),
         ("run: null", "run: has no value"),
         ("run:", "run: has no value"),
         ("run: 7", "run: must be text (put quotes around it), is 7"),

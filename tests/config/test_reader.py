@@ -175,7 +175,7 @@ def test_a_wrong_flag_is_named(arguments: list[str], expected: str) -> None:
         ("run", "1e-6", "1e-6"),
         ("run", "", ""),
         ("run", "None", None),
-        ("task.reward", "a: b: c", "a: b: c"),
+        ("task.file", "a: b: c", "a: b: c"),
         ("objective.regularizers", "[{kind: kl, beta: 1e-2}]", [{"kind": "kl", "beta": 0.01}]),
         ("objective.regularizers", "[]", []),
         ("seed", "", ""),

@@ -60,6 +60,6 @@ def test_the_docs_name_every_key_and_no_other() -> None:
 def test_the_docs_tell_the_default_and_the_meaning(key: str) -> None:
     default, meaning = documented()[key]
     value = Config().value(key)
-    shown = str(value).lower() if isinstance(value, str | bool) else f"{value:g}"
+    shown = f"{value:g}" if isinstance(value, int | float) and not isinstance(value, bool) else str(value).lower()
     assert default == f"`{shown or EMPTY}`"
     assert meaning == KEYS[key].description
