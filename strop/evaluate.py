@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from strop.config.schema import Config
+from strop.errors import RewardError
 from strop.policy.model import load, load_tokenizer, positions
 from strop.rollout.encode import Encoder
 from strop.rollout.engine import Engine, Request, Sampling
@@ -22,7 +23,7 @@ from strop.rollout.filter import TOLERANCE, solves
 from strop.rollout.spread import ALONE, Spread
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
-from strop.types import Completion, Prompt, Rollout
+from strop.types import Prompt, Rollout
 from strop.watch import Watcher
 
 Z95 = 1.96
@@ -57,6 +58,7 @@ class Evaluation:
 
     avg = mean score; pass_at[j] = unbiased chance that the best of j is solved; maj = the majority answer is right.
     by[label][value] = (mean score, completions): accuracy by style, by size, whatever the task labels.
+    An unscorable completion is in no mean, only in their number; a prompt that has no other is nan in per_prompt.
     """
 
     avg: Estimate
@@ -70,6 +72,7 @@ class Evaluation:
     by: dict[str, dict[str, tuple[float, int]]]
     per_prompt: tuple[float, ...] = field(repr=False)
     greedy_by: dict[str, dict[str, tuple[float, int]]] = field(default_factory=dict)
+    unscorable: int = 0
 
     def record(self) -> dict[str, Any]:
         """What summary.json keeps of it."""
@@ -84,6 +87,7 @@ class Evaluation:
             "pass": {str(j): estimate.value for j, estimate in self.pass_at.items()},
             "truncated": self.truncated,
             "mean_length": self.tokens,
+            "unscorable": self.unscorable,
             "by": {label: {value: list(pair) for value, pair in values.items()} for label, values in self.by.items()},
             "greedy_by": {
                 label: {value: list(pair) for value, pair in values.items()} for label, values in self.greedy_by.items()
@@ -116,33 +120,45 @@ def evaluate(
     greedy = Sampling(max_tokens=sampling.max_tokens, temperature=0.0, seed=sampling.seed, stream="greedy")
     asked = [_Asked(i, prompt, ids) for i, (prompt, ids) in enumerate(zip(prompts, prompt_ids, strict=True))]
 
-    def answers(count: int, how: Sampling, before: int) -> tuple[list[tuple[Completion, ...]], list[list[float]]]:
+    def answers(count: int, how: Sampling, before: int) -> list[tuple[Rollout, ...]]:
         def work(mine: Sequence[_Asked]) -> list[tuple[Rollout, ...]]:
             shown = lambda done, _: tick(min(before + done * spread.ranks, total), total)  # noqa: E731
             return _answers(engine, task, mine, count, how, progress=shown)
 
-        groups = spread.over(asked, work)
-        return [tuple(r.completion for r in group) for group in groups], [[r.score for r in group] for group in groups]
+        return spread.over(asked, work)
 
-    sampled, scores = answers(completions, sampling, 0)
-    best, greedy_scores = answers(1, greedy, first)
-    right = [sum(solves(score, solved, tolerance) for score in row) for row in scores]
+    sampled, best = answers(completions, sampling, 0), answers(1, greedy, first)
+    scored = [[rollout for rollout in group if not rollout.error] for group in sampled]
+    right = [(len(row), sum(solves(r.score, solved, tolerance) for r in row)) for row in scored]
     counts = sorted({*(2**power for power in range(completions.bit_length())), completions})
-    everything = [completion for group in sampled for completion in group]
-    per_prompt = tuple(sum(row) / len(row) for row in scores)
+    everything = [rollout.completion for group in sampled for rollout in group]
+    per_prompt = tuple(sum(r.score for r in row) / len(row) if row else math.nan for row in scored)
     return Evaluation(
-        avg=Estimate.of_scores(per_prompt),
-        pass_at={j: Estimate.of_scores([pass_at(completions, c, j) for c in right]) for j in counts},
-        maj=Estimate.of_scores(_majorities(task, prompts, sampled, scores)),
-        greedy=Estimate.of_scores([row[0] for row in greedy_scores]),
+        avg=Estimate.of_scores(known(per_prompt)),
+        pass_at={j: Estimate.of_scores([pass_at(n, c, min(j, n)) for n, c in right if n]) for j in counts},
+        maj=Estimate.of_scores([majority([r.answer for r in row], [r.score for r in row]) for row in scored if row]),
+        greedy=Estimate.of_scores(known([group[0].score for group in best])),
         truncated=sum(completion.truncated for completion in everything) / len(everything),
         tokens=sum(completion.tokens for completion in everything) / len(everything),
         n=len(prompts),
         k=completions,
-        by=breakdown(task, prompts, sampled, scores),
+        by=breakdown(task, prompts, sampled),
         per_prompt=per_prompt,
-        greedy_by=breakdown(task, prompts, best, greedy_scores),
+        greedy_by=breakdown(task, prompts, best),
+        unscorable=sum(bool(rollout.error) for group in (*sampled, *best) for rollout in group),
     )
+
+
+def known(scores: Sequence[float]) -> list[float]:
+    """The scores that are not nan.
+
+    Raises:
+        RewardError: there is none.
+    """
+    found = [score for score in scores if not math.isnan(score)]
+    if not found:
+        raise RewardError("no completion of the held-out prompts could be scored: see what `strop reward test` says")
+    return found
 
 
 def evaluate_model(config: Config, watch: Watcher) -> Evaluation:
@@ -158,6 +174,7 @@ def evaluate_model(config: Config, watch: Watcher) -> Evaluation:
     tick = partial(watch.progress, "evaluate")
     result = _accuracy(engine, task, prompts, prompt_ids, config=config, progress=tick)
     watch.evaluated(config.model, result)
+    task.close()
     return result
 
 
@@ -211,8 +228,8 @@ def _accuracy(
 
 
 def paired_difference(before: Evaluation, after: Evaluation) -> Estimate:
-    """after - before in avg@k, with the 95% interval of the per-prompt differences."""
-    return Estimate.over([b - a for a, b in zip(before.per_prompt, after.per_prompt, strict=True)])
+    """after - before in avg@k, with the 95% interval of the per-prompt differences, over prompts scored in both."""
+    return Estimate.over(known([b - a for a, b in zip(before.per_prompt, after.per_prompt, strict=True)]))
 
 
 def pass_at(n: int, right: int, k: int) -> float:
@@ -234,14 +251,14 @@ def majority(answers: Sequence[str], scores: Sequence[float]) -> float:
 
 
 def breakdown(
-    task: Task, prompts: Sequence[Prompt], groups: Sequence[Sequence[Completion]], scores: Sequence[Sequence[float]]
+    task: Task, prompts: Sequence[Prompt], groups: Sequence[Sequence[Rollout]]
 ) -> dict[str, dict[str, tuple[float, int]]]:
-    """Mean score and number of completions for every value of every label that the task gives."""
+    """Mean score and number of scored completions for every value of every label that the task gives."""
     found: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for prompt, group, row in zip(prompts, groups, scores, strict=True):
-        for completion, score in zip(group, row, strict=True):
-            for label, value in task.labels(prompt, completion).items():
-                found[label][value].append(score)
+    scored = [(prompt, r) for prompt, group in zip(prompts, groups, strict=True) for r in group if not r.error]
+    for prompt, rollout in scored:
+        for label, value in task.labels(prompt, rollout.completion).items():
+            found[label][value].append(rollout.score)
     return {
         label: {value: (sum(got) / len(got), len(got)) for value, got in sorted(values.items())}
         for label, values in sorted(found.items())
@@ -267,13 +284,7 @@ def _answers(
 ) -> list[tuple[Rollout, ...]]:
     requests = [Request(draw=one.place, prompt_ids=one.ids, completions=completions) for one in asked]
     groups = list(engine.sample(requests, sampling, progress))
-    return [tuple(map(Rollout, group, task.score(one.prompt, group))) for one, group in zip(asked, groups, strict=True)]
-
-
-def _majorities(
-    task: Task, prompts: Sequence[Prompt], groups: Sequence[Sequence[Completion]], scores: Sequence[Sequence[float]]
-) -> list[float]:
     return [
-        majority([task.answer(prompt, completion) for completion in group], row)
-        for prompt, group, row in zip(prompts, groups, scores, strict=True)
+        tuple(map(Rollout.judged, group, task.score(one.prompt, group)))
+        for one, group in zip(asked, groups, strict=True)
     ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,20 +17,19 @@ from strop.evaluate import Evaluation, encoder, held_out_accuracy
 from strop.policy.mesh import Mesh, gathered, joined
 from strop.policy.model import describe, load_tokenizer, write
 from strop.policy.step import Learner
-from strop.prepare import check_prompts, make_folder, make_learner, mesh_warnings, refill_of, sampling_module
+from strop.prepare import check_prompts, make_folder, make_learner, mesh_warnings, sampling_module
 from strop.record import State, credit, facts, step_record, summary, write_checkpoint
-from strop.rollout.collect import Collected, collect
+from strop.rollout.collect import Collected
 from strop.rollout.encode import Encoder
-from strop.rollout.engine import Request, Sampling
 from strop.rollout.engine_hf import HFEngine
-from strop.rollout.filter import Filter
-from strop.rollout.shaping import Overlong
-from strop.rollout.spread import ALONE, Spread
+from strop.rollout.guard import Guard
+from strop.rollout.spread import Spread
 from strop.run.plots import draw_run
 from strop.run.store import RunFolder
+from strop.sampler import Sampler
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
-from strop.types import Group, Prompt, Rollout
+from strop.types import Group
 from strop.watch import Stopped, Stopper, Watcher, interruptible
 
 OnStep = Callable[[dict[str, Any]], None]
@@ -104,11 +103,13 @@ def run_training(
             if trainer.state.step:
                 watch.warned(f"an error ends the run; {trainer.state.step} steps are saved in {trainer.folder.path}")
             raise
+        finally:
+            trainer.sampler.task.close()
         result = trainer.close(seconds=time.perf_counter() - began)
     if trainer.state.before is None:
         raise KeyboardInterrupt
     watch.finished(trainer.folder.path, result)
-    return Run(trainer.folder.path, result, trainer.engine.module, trainer.encode.tokenizer)
+    return Run(trainer.folder.path, result, trainer.engine.module, trainer.engine.tokenizer)
 
 
 def prepare(
@@ -128,8 +129,9 @@ def prepare(
     folder = make_folder(config, reward=getattr(reward, "__name__", "") if reward else "", mesh=mesh)
     watch.started(folder.path, facts(config, task, describe(module), mesh.ranks))
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
-    spread = Spread(mesh.rank, mesh.ranks, mesh.exchange)
-    return Trainer(config, task, encode, engine, learner, folder, watch, stopper, spread)
+    spread, guard = Spread(mesh.rank, mesh.ranks, mesh.exchange), Guard(config.task.scoring.max_unscorable)
+    sampler = Sampler(config, learner.row, task, encode, engine, guard, watch, stopper, spread)
+    return Trainer(config, sampler, engine, learner, folder, watch, stopper)
 
 
 @dataclass(slots=True)
@@ -137,14 +139,12 @@ class Trainer:
     """The parts of a run, and its state."""
 
     config: Config
-    task: Task
-    encode: Encoder
+    sampler: Sampler
     engine: HFEngine
     learner: Learner
     folder: RunFolder
     watch: Watcher
     stopper: Stopper
-    spread: Spread = ALONE
     state: State = field(default_factory=State)
 
     def whole(self, steps: int, on_step: OnStep | None, on_rollouts: OnRollouts | None) -> None:
@@ -155,7 +155,7 @@ class Trainer:
             while state.step < steps:
                 self.pause()
                 began = time.perf_counter()
-                collected = self.collect()
+                collected = self.sampler.collect(cursor=state.cursor, version=state.step, carried=state.carried)
                 record = self.learn(collected, sampled_s=time.perf_counter() - began)
                 self.watch.sampled(collected.generated)
                 self.tell(on_rollouts, state.step, collected.generated)
@@ -196,41 +196,9 @@ class Trainer:
         self.save()
         self.folder.write_json("summary.json", result)
         if state.step and not self.folder.silent:
-            title = f"{self.config.algorithm} on {self.config.model}, {self.task.name}, seed {self.config.seed}"
+            title = f"{self.config.algorithm} on {self.config.model}, {self.sampler.task.name}, seed {self.config.seed}"
             draw_run(self.folder.path, title=title)
         return result
-
-    def collect(self) -> Collected:
-        """Sample groups until the batch is full of groups with signal."""
-        rollout, refill, state = self.config.rollout, refill_of(self.config), self.state
-        return collect(
-            self.draw,
-            cursor=state.cursor,
-            version=state.step,
-            refill=refill,
-            rule=Filter(rollout.filter, self.config.task.solved, rollout.tolerance),
-            carried=state.carried,
-        )
-
-    def draw(self, draws: range) -> Iterator[Group]:
-        """Sample, score and shape the groups of these draws, every rank its share of them."""
-        asked = [(draw, prompt, self.encode(prompt)) for draw in draws for prompt in [self.task.prompt(draw)]]
-        for (draw, prompt, ids), rollouts in zip(asked, self.spread.over(asked, self.sample), strict=True):
-            yield Group(draw, prompt, ids, rollouts)
-
-    def sample(self, asked: Sequence[tuple[int, Prompt, tuple[int, ...]]]) -> list[tuple[Rollout, ...]]:
-        """The rollouts of these (draw, prompt, prompt ids)."""
-        rollout = self.config.rollout
-        requests = [Request(draw=draw, prompt_ids=ids, completions=rollout.completions) for draw, _, ids in asked]
-        sampling = Sampling(rollout.max_tokens, rollout.temperature, self.config.seed, "train", self.learner.row.topk)
-        overlong = Overlong(rollout.max_tokens, rollout.overlong.buffer, rollout.overlong.penalty)
-        tick = interruptible("sample", self.watch, self.stopper)
-        finished = self.engine.sample(requests, sampling, tick)
-        shaped: list[tuple[Rollout, ...]] = []
-        for (_, prompt, _), completions in zip(asked, finished, strict=True):
-            shaped.append(overlong.shape(completions, self.task.score(prompt, completions)))
-            self.stopper.check()
-        return shaped
 
     def learn(self, collected: Collected, *, sampled_s: float) -> dict[str, Any]:
         """Train on a step's groups; -> its row of metrics. From here to the end of the step nothing interrupts."""
@@ -283,7 +251,8 @@ class Trainer:
     def measure(self, name: str) -> tuple[Evaluation, dict[str, float]]:
         """Evaluate on the held-out prompts; -> the evaluation, and what metrics.jsonl keeps of it."""
         tick = interruptible("evaluate", self.watch, self.stopper)
-        result = held_out_accuracy(self.engine, self.task, self.encode, self.config, progress=tick, spread=self.spread)
+        part = self.sampler
+        result = held_out_accuracy(self.engine, part.task, part.encode, self.config, progress=tick, spread=part.spread)
         self.folder.append("evaluations.jsonl", {"step": self.state.step, **result.record()})
         self.watch.evaluated(name, result)
         best = result.pass_at[max(result.pass_at)]
@@ -295,6 +264,6 @@ class Trainer:
         self.watch.progress("save", 0, 1)
         if self.learner.mesh.slices:  # an error may have come between the updates of a step
             self.engine.load(self.state.step, gathered(self.learner.policy.module))
-        write_model = partial(write, self.engine.module, self.encode.tokenizer)
+        write_model = partial(write, self.engine.module, self.engine.tokenizer)
         write_checkpoint(self.folder, self.state, self.learner, write_model, self.config)
         self.watch.progress("save", 1, 1)

@@ -13,14 +13,10 @@ from strop.policy.model import Policy
 from strop.policy.model import load as load_model
 from strop.policy.optim import AdamW, Optimizer
 from strop.policy.step import Learner
-from strop.rollout.collect import Refill
 from strop.rollout.encode import Encoder
 from strop.run.store import RunFolder, environment
 from strop.tasks.task import Task
 from strop.watch import Watcher
-
-DRAWS_PER_PROMPT = 20
-"""What rollout.max_draws: 0 stands for: this many times rollout.prompts."""
 
 
 def make_learner(config: Config, mesh: Mesh = ALONE) -> Learner:
@@ -67,18 +63,6 @@ def sampling_module(config: Config, learner: Learner) -> Any:
     if not learner.mesh.slices:
         return learner.policy.module
     return load_model(config.model, dtype=config.train.dtype, device=config.device).requires_grad_(False)
-
-
-def refill_of(config: Config) -> Refill:
-    """How a step's batch is filled."""
-    rollout = config.rollout
-    return Refill(
-        prompts=rollout.prompts,
-        max_draws=rollout.max_draws or DRAWS_PER_PROMPT * rollout.prompts,
-        surplus=rollout.surplus,
-        max_staleness=rollout.max_staleness,
-        exhaustion=rollout.exhaustion,
-    )
 
 
 def make_folder(config: Config, *, reward: str, mesh: Mesh = ALONE) -> RunFolder:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -76,10 +77,12 @@ def step_record(
     measured = {name: finite(metric.mean) for name, metric in metrics.items()}
     return {
         **measured,
-        "reward/all": mean([rollout.reward for rollout in rollouts(collected.generated)]),
-        "reward/trained": mean([rollout.reward for rollout in rollouts(collected.trained)]),
-        "accuracy/all": mean([rollout.score for rollout in rollouts(collected.generated)]),
-        "accuracy/trained": mean([rollout.score for rollout in rollouts(collected.trained)]),
+        "reward/all": mean([rollout.reward for rollout in scorable(collected.generated)]),
+        "reward/trained": mean([rollout.reward for rollout in scorable(collected.trained)]),
+        "accuracy/all": mean([rollout.score for rollout in scorable(collected.generated)]),
+        "accuracy/trained": mean([rollout.score for rollout in scorable(collected.trained)]),
+        **parts(scorable(collected.generated)),
+        "rewards/unscorable": sum(group.unscorable for group in collected.generated),
         **lengths(rollouts(collected.generated)),
         **{f"groups/{name}": ledger[name] for name in (*COUNTED, "carried_in", "carried_out", "rounds")},
         "groups/flat_reward": sum(not any(credit.advantages) for credit in credits.values()),
@@ -90,6 +93,16 @@ def step_record(
         **seconds,
         "time/step": sum(seconds.values()),
     }
+
+
+def parts(scored: Sequence[Rollout]) -> dict[str, float | None]:
+    """Mean and standard deviation (ddof 0) of each reward over the completions that it spoke of."""
+    found: dict[str, list[float]] = {}
+    for rollout in scored:
+        for name, value in rollout.parts.items():
+            found.setdefault(name, []).append(value)
+    means = {f"rewards/{name}/mean": mean(values) for name, values in sorted(found.items())}
+    return means | {f"rewards/{name}/std": statistics.pstdev(values) for name, values in sorted(found.items())}
 
 
 def lengths(sampled: Sequence[Rollout]) -> dict[str, float | None]:
@@ -188,6 +201,10 @@ def write_checkpoint(
 
 def rollouts(groups: Sequence[Group]) -> list[Rollout]:
     return [rollout for group in groups for rollout in group.rollouts]
+
+
+def scorable(groups: Sequence[Group]) -> list[Rollout]:
+    return [rollout for rollout in rollouts(groups) if not rollout.error]
 
 
 def mean(values: Sequence[float]) -> float | None:

@@ -1,10 +1,11 @@
-"""The plain frozen records that travel from a task to a batch: Prompt, Completion, Rollout, Group.
+"""The plain frozen records that travel from a task to a batch: Prompt, Completion, Verdict, Rollout, Group.
 
 Left of `batch` strop speaks in these; right of it only in flat tensors.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -65,17 +66,53 @@ class Completion:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a task says of one completion.
+
+    score    the accuracy: what dynamic sampling filters on; nan for a completion that is unscorable
+    bonus    the weighted sum of all rewards, minus the score: 0 where there is one reward
+    parts    each reward's own number by its name, and what a reward logged ("name/key")
+    answer   what maj@k votes on; "" gives no vote
+    error    why it is unscorable, in one line; "" if it is not
+    """
+
+    score: float
+    bonus: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    answer: str = ""
+    error: str = ""
+
+    @classmethod
+    def unscorable(cls, error: str) -> Verdict:
+        """The verdict on a completion whose reward failed: in no statistic, of no weight, and never a silent 0."""
+        return cls(math.nan, error=error or "no reason was given")
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
-    """A completion with the verifier's verdict (`score`) and the length penalty (`penalty` <= 0) added to it."""
+    """A completion with its verdict and the length penalty (`penalty` <= 0) that is added to it.
+
+    An `error` says that it is unscorable: its score and reward are nan, it is in no group's statistics, and no token
+    of it trains.
+    """
 
     completion: Completion
     score: float
     penalty: float = 0.0
+    bonus: float = 0.0
+    parts: Mapping[str, float] = field(default_factory=dict)
+    answer: str = ""
+    error: str = ""
+
+    @classmethod
+    def judged(cls, completion: Completion, verdict: Verdict, penalty: float = 0.0) -> Rollout:
+        found = (verdict.score, penalty, verdict.bonus, verdict.parts, verdict.answer, verdict.error)
+        return cls(completion, *found)
 
     @property
     def reward(self) -> float:
-        """The number that is trained on: score + penalty."""
-        return self.score + self.penalty
+        """The number that is trained on: score + bonus + penalty."""
+        return self.score + self.bonus + self.penalty
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,4 +130,10 @@ class Group:
 
     @property
     def scores(self) -> tuple[float, ...]:
-        return tuple(rollout.score for rollout in self.rollouts)
+        """The scores of the completions that have one."""
+        return tuple(rollout.score for rollout in self.rollouts if not rollout.error)
+
+    @property
+    def unscorable(self) -> int:
+        """How many completions have none."""
+        return sum(bool(rollout.error) for rollout in self.rollouts)

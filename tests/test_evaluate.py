@@ -14,13 +14,13 @@ import torch
 from strop import evaluate as module
 from strop.assets.tiny.make import make_tokenizer
 from strop.config.load import load
-from strop.errors import DataError
+from strop.errors import DataError, RewardError
 from strop.evaluate import Estimate, evaluate, evaluate_model, majority, paired_difference, pass_at
 from strop.rollout.engine import Request, Sampling
 from strop.rollout.engine_hf import HFEngine
 from strop.rollout.engine_scripted import ScriptedEngine
 from strop.tasks.arithmetic import Arithmetic
-from strop.types import Completion, Prompt
+from strop.types import Completion, Prompt, Verdict
 from strop.watch import Watcher
 from tests.learner import tiny_llama
 
@@ -104,11 +104,12 @@ class Length:
 
     name = "length"
 
-    def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[float]:
-        return [0.1 + 0.7 if len(completion.text) == 1 else 0.0 for completion in completions]
-
-    def answer(self, prompt: Prompt, completion: Completion) -> str:
-        return completion.text
+    def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[Verdict]:
+        texts = [completion.text for completion in completions]
+        return [
+            Verdict.unscorable("it is of three") if len(t) == 3 else Verdict((0.1 + 0.7) * (len(t) == 1), answer=t)
+            for t in texts
+        ]
 
     def labels(self, prompt: Prompt, completion: Completion) -> dict[str, str]:
         return {}
@@ -200,3 +201,25 @@ def test_an_evaluation_tells_what_is_odd_about_its_config() -> None:
     assert tuple(told) == config.warnings
     assert (result.n, result.k, list(result.pass_at)) == (2, 3, [1, 2, 3])
     assert ticks[-1] == ("evaluate", 8, 8)
+
+
+def test_an_unscorable_completion_is_in_no_accuracy_and_in_the_count() -> None:
+    """Report B38: three of four completions are right or wrong; the fourth is neither."""
+    # https://github.com/NVIDIA-NeMo/Gym/pull/2015
+    texts = {0: ("4", "no", "bad", "4"), 1: ("no", "no", "no", "no"), 2: ("bad", "bad", "bad", "bad")}
+    engine = ScriptedEngine(lambda ids, draw, completion: texts[draw][completion])
+    result = by_length(engine, 3, completions=4, solved=0.8)
+    assert result.per_prompt[:2] == (pytest.approx(2 * 0.8 / 3), 0.0)
+    assert math.isnan(result.per_prompt[2])
+    assert result.avg.value == pytest.approx(0.8 / 3)
+    assert result.pass_at[1].value == pytest.approx(1 / 3)
+    assert result.pass_at[4].value == 0.5
+    assert result.maj.value == pytest.approx(0.4)
+    assert result.greedy.value == pytest.approx(0.4)
+    assert result.unscorable == result.record()["unscorable"] == 1 + 4 + 1
+    assert paired_difference(result, result).value == 0.0
+
+
+def test_an_evaluation_in_which_nothing_could_be_scored_is_an_error_and_no_number() -> None:
+    with pytest.raises(RewardError, match="no completion of the held-out prompts could be scored"):
+        by_length(ScriptedEngine(lambda *_: "bad"), 2, completions=2)

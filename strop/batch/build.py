@@ -28,7 +28,7 @@ class Batch:
     """What one optimizer step trains on, or one rank's share of it.
 
     ids_S is ragged: the prompt and completion of each sequence. live_S marks the sequences that train: a masked one
-    (a truncated completion under `mask_truncated`) left before anything was counted. The flat _N columns hold, for
+    (unscorable, or truncated under `mask_truncated`) left before anything was counted. The flat _N columns hold, for
     every live token, its sequence, its weight and the sampler's log-prob; the _NK ones, for a row that reads them, the
     sampler's K most likely ids of its position and their log-probs.
     """
@@ -93,7 +93,7 @@ def build(
 
 
 def advantages(groups: Sequence[Group], row: Algorithm) -> Tensor:
-    """Credit of every completion of a step, group by group.    -> [S], float64"""
+    """Credit of every completion of a step, group by group; 0 for one that could not be scored.    -> [S], float64"""
     rewards = torch.tensor([r.reward for group in groups for r in group.rollouts], dtype=torch.float64)
     owner_S = torch.tensor([i for i, group in enumerate(groups) for _ in group.rollouts], dtype=torch.int64)
     return row.advantage(rewards, owner_S)
@@ -119,7 +119,7 @@ def dealt(tokens_S: Sequence[int], ranks: int) -> list[list[int]]:
 
 def _batch(groups: Sequence[Group], row: Algorithm, advantage_S: Tensor, mask_truncated: bool, share: Share) -> Batch:
     every: list[tuple[int, Group, Rollout]] = [(i, g, rollout) for i, g in enumerate(groups) for rollout in g.rollouts]
-    alive = [not (mask_truncated and rollout.completion.truncated) for _, _, rollout in every]
+    alive = [not (rollout.error or mask_truncated and rollout.completion.truncated) for _, _, rollout in every]
     costs = [(len(g.prompt_ids) + r.completion.tokens) * lives for (_, g, r), lives in zip(every, alive, strict=True)]
     mine = dealt(costs, share.ranks)[share.rank]
     rows = [every[s] for s in mine]

@@ -86,7 +86,7 @@ class Case:
         return [one for one in every if self.trains(one[2])]
 
     def trains(self, rollout: Rollout) -> bool:
-        return not (self.mask_truncated and rollout.completion.truncated)
+        return not (rollout.error or self.mask_truncated and rollout.completion.truncated)
 
 
 def hard(seed: int = 0) -> Case:

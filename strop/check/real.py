@@ -8,7 +8,6 @@ weights that sampled the batch serve as old policy and as reference.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,11 +19,11 @@ from strop.config.load import load
 from strop.config.schema import Config
 from strop.errors import NotEnoughSignal
 from strop.evaluate import encoder
-from strop.loop import Trainer
 from strop.policy.model import load_tokenizer
 from strop.prepare import check_prompts, make_learner
 from strop.rollout.engine_hf import HFEngine
-from strop.run.store import RunFolder
+from strop.rollout.guard import Guard
+from strop.sampler import Sampler
 from strop.tasks.find import find_task
 from strop.types import Group
 from strop.watch import Stopper, Watcher
@@ -81,10 +80,11 @@ def sampled(config: Config, watch: Watcher) -> tuple[Any, tuple[Group, ...]]:
     learner = make_learner(config)
     module: Any = learner.policy.module
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
-    unwritten = RunFolder(Path(config.runs), silent=True)
+    guard = Guard(config.task.scoring.max_unscorable)
     with Stopper() as stopper:
-        trainer = Trainer(config, task, encode, engine, learner, unwritten, watch, stopper)
-        groups = trainer.collect().trained
+        sampler = Sampler(config, learner.row, task, encode, engine, guard, watch, stopper)
+        groups = sampler.collect(cursor=0, version=0).trained
+    task.close()
     return module.to("cpu") if module.device.type == "mps" else module, groups  # MPS has no float64
 
 

@@ -43,6 +43,7 @@ def step_line(record: Mapping[str, Any], steps: int, left: float | None = None) 
             f"entropy {number(record.get('entropy'), '.3f')}",
             f"clip {number(low, '.2%')} below {number(high, '.2%')} above",
             f"groups {record.get('groups/generated', 0)} drawn {record.get('groups/trained', 0)} kept",
+            f"{record['rewards/unscorable']} unscorable" if record.get("rewards/unscorable") else "",
             f"{duration(record.get('time/step') or 0.0)}",
             "" if evaluated is None else f"held-out {evaluated:.1%}",
             "" if left is None else f"{duration(left)} left",
@@ -61,7 +62,7 @@ def sample_lines(groups: Sequence[Group], *, most: int = 3) -> list[str]:
     if not groups:
         return []
     group = next((group for group in groups if len(set(group.scores)) > 1), groups[0])
-    ranked = sorted(group.rollouts, key=lambda rollout: -rollout.score)
+    ranked = sorted(group.rollouts, key=lambda rollout: (bool(rollout.error), -rollout.score))
     picked = {id(rollout): rollout for rollout in (ranked[0], ranked[-1], max(ranked, key=_tokens))}
     lines = [cut(prompt_text(group.prompt), PROMPT_LIMIT)]
     return lines + [f"  {_verdict(rollout)}  {_said(rollout)}" for rollout in list(picked.values())[:most]]
@@ -73,12 +74,14 @@ def _tokens(rollout: Rollout) -> int:
 
 def _verdict(rollout: Rollout) -> str:
     penalty = f"{rollout.penalty:+.2f}" if rollout.penalty else "     "
-    return f"{rollout.score:5.2f} {penalty} {rollout.completion.tokens:4d} tokens"
+    score = " none" if rollout.error else f"{rollout.score:5.2f}"
+    return f"{score} {penalty} {rollout.completion.tokens:4d} tokens"
 
 
 def _said(rollout: Rollout) -> str:
     ending = " [cut off]" if rollout.completion.truncated else ""
-    return cut(rollout.completion.text, COMPLETION_LIMIT) + ending
+    failed = f" [unscorable: {cut(rollout.error, COMPLETION_LIMIT)}]" if rollout.error else ""
+    return cut(rollout.completion.text, COMPLETION_LIMIT) + ending + failed
 
 
 def cut(text: str, limit: int) -> str:

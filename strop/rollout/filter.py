@@ -15,7 +15,8 @@ TOLERANCE = 1e-6
 class Filter:
     """mixed: a group trains if its scores differ by more than `tolerance` (DAPO's 0 < #correct < G). none: all train.
 
-    A group without spread is all_right if its score reaches `solved`, else all_wrong.
+    A group without spread is all_right if its score reaches `solved`, else all_wrong. Completions that could not be
+    scored are left out of it; a group that has none or one besides them is errored.
     """
 
     kind: Literal["mixed", "none"] = "mixed"
@@ -23,9 +24,12 @@ class Filter:
     tolerance: float = TOLERANCE
 
     def fate(self, group: Group) -> Fate:
-        if self.kind == "none" or spread(group.scores) > self.tolerance:
+        scores = group.scores
+        if not scores or (group.unscorable and len(scores) == 1):
+            return "errored"
+        if self.kind == "none" or spread(scores) > self.tolerance:
             return "trained"
-        return "all_right" if solves(min(group.scores), self.solved, self.tolerance) else "all_wrong"
+        return "all_right" if solves(min(scores), self.solved, self.tolerance) else "all_wrong"
 
 
 def solves(score: float, solved: float, tolerance: float = TOLERANCE) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from strop.objective.overlong import soft_overlong
-from strop.types import Completion, Rollout
+from strop.types import Completion, Rollout, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,10 @@ class Overlong:
     buffer: int
     penalty: float
 
-    def shape(self, completions: Sequence[Completion], scores: Sequence[float]) -> tuple[Rollout, ...]:
+    def shape(self, completions: Sequence[Completion], verdicts: Sequence[Verdict]) -> tuple[Rollout, ...]:
         return tuple(
-            Rollout(completion, float(score), self.of(completion.tokens))
-            for completion, score in zip(completions, scores, strict=True)
+            Rollout.judged(completion, verdict, self.of(completion.tokens))
+            for completion, verdict in zip(completions, verdicts, strict=True)
         )
 
     def of(self, tokens: int) -> float:

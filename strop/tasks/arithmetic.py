@@ -17,7 +17,7 @@ from functools import cache
 from itertools import product
 
 from strop.errors import ConfigError
-from strop.types import Completion, Prompt
+from strop.types import Completion, Prompt, Verdict
 
 SIZES = range(2, 10)
 FIELD = 20
@@ -61,16 +61,16 @@ class Arithmetic:
     def known(self) -> Sequence[Prompt]:
         return ()
 
-    def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[float]:
-        """1.0 where the completion ends in '#' and the right digit, else 0.0."""
-        return [float(answer(completion) == prompt.columns["answer"]) for completion in completions]
-
-    def answer(self, prompt: Prompt, completion: Completion) -> str:
-        """The digit that the completion gives, or "" if it gives none: what maj@k votes on."""
-        return answer(completion)
+    def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[Verdict]:
+        """1.0 where the completion ends in '#' and the right digit, else 0.0; maj@k votes on that digit."""
+        answers = [answer(completion) for completion in completions]
+        return [Verdict(float(found == prompt.columns["answer"]), answer=found) for found in answers]
 
     def labels(self, prompt: Prompt, completion: Completion) -> dict[str, str]:
         return {"size": str(prompt.columns["size"]), "style": style(completion)}
+
+    def close(self) -> None:
+        """Nothing runs beside it."""
 
 
 def problem(rng: random.Random, size: int, *, held_out: bool, largest: int = 9) -> str:

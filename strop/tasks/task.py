@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from strop.types import Completion, Prompt
+from strop.types import Completion, Prompt, Verdict
 
 
 class Task(Protocol):
@@ -31,18 +31,14 @@ class Task(Protocol):
         """The prompts that can be listed before the run, to be checked; none for a task that makes them up."""
         ...
 
-    def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[float]:
-        """The verifier's verdict on each completion, one finite number each.
-
-        Raises:
-            RewardError: the reward raised, or returned anything else.
-        """
-        ...
-
-    def answer(self, prompt: Prompt, completion: Completion) -> str:
-        """What maj@k votes on; "" if the completion gives no answer."""
+    def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[Verdict]:
+        """The verdict on each completion, in their order; one that could not be scored says why."""
         ...
 
     def labels(self, prompt: Prompt, completion: Completion) -> dict[str, str]:
         """What an evaluation is broken down by, such as {"size": "8", "style": "steps"}."""
+        ...
+
+    def close(self) -> None:
+        """End the processes that score."""
         ...

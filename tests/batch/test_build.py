@@ -7,9 +7,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strop.algorithms import algorithm
-from strop.batch.build import Share, build, deal, dealt
-from strop.types import Completion, Group, Prompt, Rollout
+from strop.algorithms import ROWS, algorithm, filled
+from strop.batch.build import Batch, Share, build, deal, dealt
+from strop.types import Completion, Group, Prompt, Rollout, Verdict
 from tests.learner import ragged_groups
 
 
@@ -44,6 +44,48 @@ def test_a_masked_completion_still_counts_in_its_groups_statistics() -> None:
     group = Group(0, Prompt("p", "?"), (1,), (row(4, "stop", 1.0), row(12, "length", 0.0)))
     [batch] = build([group], algorithm("dapo", advantage="centered"), mask_truncated=True)
     assert batch.advantage_S.tolist() == [0.5, -0.5]
+
+
+def failed(tokens: int) -> Rollout:
+    return Rollout.judged(row(tokens, "stop", 0.0).completion, Verdict.unscorable("it raised"))
+
+
+def test_an_unscorable_completion_is_in_no_statistic_and_none_of_its_tokens_trains() -> None:
+    """Report B38: of rewards 1, 0, failed, 1 the rest has 1/sqrt(3) and -2/sqrt(3), and the tokens are 3, not 15."""
+    # https://github.com/NVIDIA-NeMo/Gym/pull/2015
+    rollouts = (row(1, "stop", 1.0), row(1, "stop", 0.0), failed(12), row(1, "stop", 1.0))
+    plain = {"kind": "standardized", "eps": 0.0}
+    [batch] = build([Group(0, Prompt("p", "?"), (1,), rollouts)], algorithm("dapo", advantage=plain))
+    expected = [3**-0.5, -2 * 3**-0.5, 0.0, 3**-0.5]
+    assert batch.advantage_S.tolist() == pytest.approx(expected, abs=1e-12)
+    assert batch.live_S.tolist() == [True, True, False, True]
+    assert batch.weight_N.tolist() == [1 / 3] * 3
+
+
+@given(
+    rewards=st.lists(st.lists(st.sampled_from([0.0, 0.5, 1.0]), min_size=1, max_size=4), min_size=1, max_size=4),
+    places=st.lists(st.integers(0, 4), max_size=6),
+    name=st.sampled_from(sorted(ROWS)),
+)
+def test_an_unscorable_completion_changes_nothing_for_the_others(
+    rewards: list[list[float]], places: list[int], name: str
+) -> None:
+    """Under every row, with any number of them anywhere: advantages and weights are those of the batch without."""
+    groups = [[row(1 + i, "stop", reward) for i, reward in enumerate(group)] for group in rewards]
+    with_failed = [list(group) for group in groups]
+    for i, place in enumerate(places):
+        group = with_failed[i % len(groups)]
+        group.insert(place % (len(group) + 1), failed(3))
+
+    def built(rows: list[list[Rollout]]) -> Batch:
+        made = [Group(i, Prompt(f"p{i}", "?"), (1,), tuple(group)) for i, group in enumerate(rows)]
+        [batch] = build(made, filled(algorithm(name), 8))
+        return batch
+
+    batch, without = built(with_failed), built(groups)
+    assert torch.equal(batch.advantage_S[batch.live_S], without.advantage_S)
+    assert not batch.advantage_S[~batch.live_S].any()
+    assert torch.equal(batch.weight_N, without.weight_N)
 
 
 def test_two_copies_of_a_prompt_are_two_groups() -> None:
