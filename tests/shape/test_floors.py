@@ -8,14 +8,14 @@ from tests.shape.source import imports, python_files
 
 FLOORS = (
     ("types", "metrics", "errors", "names", "packing", "assets"),
-    ("objective", "reference", "watch"),
+    ("objective", "reference", "rewards", "watch"),
     ("algorithms", "batch", "tasks"),
     ("policy", "rollout", "run"),
     ("config",),
     ("evaluate",),
-    ("record", "prepare"),
+    ("record", "prepare", "sampler"),
     ("loop",),
-    ("assets.tiny", "check", "cluster"),
+    ("assets.tiny", "check", "cluster", "plan"),
     ("bridges",),
     ("cli", "dash"),
     ("__init__", "__main__"),
@@ -23,15 +23,23 @@ FLOORS = (
 FLOOR = {name: number for number, floor in enumerate(FLOORS) for name in floor}
 
 DOORS = {
+    "datasets": ("strop/tasks/",),
+    "math_verify": ("strop/rewards/",),
     "matplotlib": ("strop/run/plots.py",),
+    "peft": ("strop/policy/",),
     "pydantic": ("strop/config/",),
     "ray": ("strop/cluster/",),
+    "reasoning_gym": ("strop/tasks/",),
     "rich": ("strop/cli/",),
+    "tensorboard": ("strop/run/",),
+    "trackio": ("strop/run/",),
     "transformers": ("strop/policy/model.py", "strop/rollout/engine_hf.py", "strop/assets/tiny/make.py"),
     "trl": ("strop/bridges/",),
     "typer": ("strop/cli/",),
+    "verifiers": ("strop/tasks/",),
     "verl": ("strop/bridges/",),
     "vllm": ("strop/rollout/engine_vllm.py",),
+    "wandb": ("strop/run/",),
     "yaml": ("strop/config/",),
 }
 
