@@ -10,13 +10,14 @@ import pytest
 
 from strop.errors import NotEnoughSignal, RewardError, StropError
 from strop.rollout.spread import ALONE, Spread
-from strop.types import Completion, Rollout
+from strop.types import Completion, Rollout, Verdict
 from strop.watch import Stopped
 
 
 def rollouts(item: int) -> tuple[Rollout, ...]:
     completion = Completion((item, 2), (-0.1 * item, -1 / 3), f"it is {item}", "stop", 4)
-    return (Rollout(completion, 1.0, -0.25), Rollout(completion, float("nan")))
+    failed = Rollout.judged(completion, Verdict.unscorable("it failed"))
+    return (Rollout(completion, 1.0, -0.25, bonus=0.1, parts={"form": 0.5}, answer="4"), failed)
 
 
 def together(ranks: int, task: Callable[[Spread], Any]) -> list[Any]:
