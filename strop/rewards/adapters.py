@@ -1,0 +1,224 @@
+"""A reward called the way its signature asks for: plain, TRL's, verl's and OpenRLHF's functions give the same values.
+
+Where a batch fails, each of its completions is asked about alone, so that only the guilty one is lost. A batch that
+returns the wrong number of scores is refused whole: asked alone it might seem right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+from strop.rewards.find import Reward
+from strop.rewards.gold import gold, ground_truth, has_gold
+from strop.rewards.together import FAILURES, settled
+from strop.rewards.values import LONGEST_ANSWER, SHORT, Value, logged, one_line, read, said
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a reward is told of a prompt: a text or a list of messages, the columns of its row, how errors name it."""
+
+    prompt: Any
+    columns: Mapping[str, Any]
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a reward is told of a completion. `ids` are empty if no reward asks for them; `step` is who wrote it."""
+
+    text: str
+    ids: Sequence[int] = ()
+    step: int = 0
+    truncated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """What a batch logs while it runs: TRL's log_extra (one value for each completion) and log_metric (one number)."""
+
+    each: dict[str, Sequence[Any]] = field(default_factory=dict)
+    all: dict[str, Any] = field(default_factory=dict)
+
+    def for_each(self, column: str, values: Sequence[Any]) -> None:
+        self.each[str(column)] = list(values)
+
+    def for_all(self, name: str, value: Any) -> None:
+        self.all[str(name)] = value
+
+    def of(self, place: int, count: int) -> dict[str, float]:
+        """The numbers among them that are of the completion at `place`."""
+        columns = {name: values[place] for name, values in self.each.items() if len(values) == count}
+        return logged(columns | self.all)
+
+
+class WrongLength(Exception):
+    """A batch returned no list, or one of the wrong length; the text says which."""
+
+
+def values_of(reward: Reward, question: Question, written: Sequence[Written], limit_s: float = 0.0) -> list[Value]:
+    """One value for each completion; whatever the reward raises is in the value's error.
+
+    An async reward of one completion waits for all of them side by side; those that are not there after `limit_s`
+    seconds are given up, if it is not 0.
+    """
+    if reward.signature.form in ("batch", "openrlhf"):
+        values = at_once(reward, question, written)
+    else:
+        values = one_by_one(reward, question, written, limit_s)
+    return [voted(reward, question, value, each) for value, each in zip(values, written, strict=True)]
+
+
+def one_by_one(reward: Reward, question: Question, written: Sequence[Written], limit_s: float) -> list[Value]:
+    outcomes: list[Any] = []
+    for each in written:
+        try:
+            given = given_to_verl(question, each) if reward.signature.form == "verl" else given_plainly(question, each)
+            places, names = reward.signature.arguments(given, rows_of(reward, question, 1)[0])
+            outcomes.append(reward.function(*places, **names))
+        except FAILURES as error:
+            outcomes.append(error)
+    return [
+        failed(reward, question, outcome, limit_s)
+        if isinstance(outcome, BaseException)
+        else read(outcome, reward.name, question.label)
+        for outcome in settled(outcomes, limit_s)
+    ]
+
+
+def at_once(reward: Reward, question: Question, written: Sequence[Written]) -> list[Value]:
+    notes, count = Notes(), len(written)
+    rows = rows_of(reward, question, count)
+    openrlhf = reward.signature.form == "openrlhf"
+    try:
+        given = given_to_openrlhf(question, written) if openrlhf else given_to_trl(question, written, notes)
+        places, names = reward.signature.arguments(given, {key: [row[key] for row in rows] for key in rows[0]})
+        found = settled([reward.function(*places, **names)])[0]
+        if isinstance(found, BaseException):
+            raise found
+        return scores_of(reward, question, found, notes, count)
+    except WrongLength as error:
+        return [Value(error=one_line(f"reward {reward.name} returned {error}"))] * count
+    except FAILURES as error:
+        if count == 1:
+            return [failed(reward, question, error, 0.0)]
+        return [at_once(reward, question, [each])[0] for each in written]
+
+
+def scores_of(reward: Reward, question: Question, found: Any, notes: Notes, count: int) -> list[Value]:
+    """The values in what a batch returned: a list, or OpenRLHF's dict of `rewards`, `scores` and `extra_logs`."""
+    accuracies: list[Any] = [None] * count
+    if isinstance(found, Mapping) and reward.signature.form == "openrlhf":
+        for name, values in (found.get("extra_logs") or {}).items():
+            notes.for_each(name, values.tolist() if hasattr(values, "tolist") else values)
+        if found.get("scores") is not None:
+            accuracies = listed(found["scores"], count)
+        found = found.get("rewards")
+    scores = [read(score, reward.name, question.label) for score in listed(found, count)]
+    rights = [read(right, reward.name, question.label) for right in accuracies]
+    return [
+        replace(score, accuracy=right.score, logged=notes.of(place, count), error=score.error or right.error)
+        for place, (score, right) in enumerate(zip(scores, rights, strict=True))
+    ]
+
+
+def listed(found: Any, count: int) -> list[Any]:
+    """The elements of a list or an array of `count`.
+
+    Raises:
+        WrongLength: it is neither, or of another length.
+    """
+    scores = found.tolist() if hasattr(found, "tolist") else found
+    if not isinstance(scores, Sequence):
+        raise WrongLength(f"{SHORT.repr(found)}: expected a list of {count} numbers")
+    if len(scores) != count:
+        raise WrongLength(f"the wrong number of scores: expected {count}, got {len(scores)}")
+    return list(scores)
+
+
+def rows_of(reward: Reward, question: Question, count: int) -> list[dict[str, Any]]:
+    """The columns that the reward is handed, once for each completion: what one call changes, no other sees."""
+    wanted = reward.signature.columns(question.columns)
+    return [{key: copied(question.columns[key]) for key in wanted} for _ in range(count)]
+
+
+def copied(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: copied(inner) for key, inner in value.items()}
+    return [copied(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def given_plainly(question: Question, each: Written) -> dict[str, Any]:
+    return {"prompt": copied(question.prompt), "completion": each.text}
+
+
+def given_to_verl(question: Question, each: Written) -> dict[str, Any]:
+    return {
+        "solution_str": each.text,
+        "data_source": question.columns.get("data_source", ""),
+        "ground_truth": copied(ground_truth(question.columns)) if has_gold(question.columns) else None,
+        "extra_info": copied(question.columns.get("extra_info") or {}),
+    }
+
+
+def given_to_trl(question: Question, written: Sequence[Written], notes: Notes) -> dict[str, Any]:
+    """TRL's arguments: a completion is a list of one message where the prompt is a list of messages."""
+    chat = not isinstance(question.prompt, str)
+    return {
+        "prompts": [copied(question.prompt) for _ in written],
+        "completions": [[{"role": "assistant", "content": each.text}] if chat else each.text for each in written],
+        "completion_ids": [list(each.ids) for each in written],
+        "trainer_state": SimpleNamespace(global_step=written[0].step),
+        "log_extra": notes.for_each,
+        "log_metric": notes.for_all,
+    }
+
+
+def given_to_openrlhf(question: Question, written: Sequence[Written]) -> dict[str, Any]:
+    if not isinstance(question.prompt, str):
+        raise TypeError("an OpenRLHF reward takes a prompt that is a text, and this one is a list of messages")
+    right = gold(question.columns) if has_gold(question.columns) else None
+    return {
+        "queries": [question.prompt + each.text for each in written],
+        "prompts": [question.prompt] * len(written),
+        "labels": [copied(right) for _ in written],
+    }
+
+
+def voted(reward: Reward, question: Question, value: Value, each: Written) -> Value:
+    """The value with what maj@k votes on: what the `answer` beside the reward finds, or its own `pred`.
+
+    A completion that was cut off gives none.
+    """
+    if value.error or each.truncated:
+        return replace(value, answer="") if value.answer else value
+    if reward.voted is None:
+        return value
+    try:
+        found = reward.voted(each.text)
+    except FAILURES as error:
+        return Value(error=one_line(f"answer, beside reward {reward.name}, raised {said(error)} ({question.label})"))
+    if not isinstance(found, str):
+        said_so = f"answer, beside reward {reward.name}, returned {SHORT.repr(found)}: expected a text, '' for none"
+        return Value(error=one_line(said_so))
+    return replace(value, answer=found[:LONGEST_ANSWER])
+
+
+def failed(reward: Reward, question: Question, error: BaseException, limit_s: float) -> Value:
+    if isinstance(error, TimeoutError) and limit_s and not str(error):
+        return Value(error=too_long(reward.name, question.label, limit_s))
+    return Value(
+        error=one_line(
+            f"reward {reward.name} raised {said(error)} (prompt {question.label}); a reward must return a number for "
+            "every completion, whatever the model wrote"
+        )
+    )
+
+
+def too_long(name: str, label: str, limit_s: float) -> str:
+    """What is said of a completion over which a reward took too long."""
+    text = f"reward {name} took more than {limit_s:g} s over one completion of prompt {label}"
+    return one_line(f"{text}; task.scoring.deadline_s is what it may take")

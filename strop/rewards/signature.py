@@ -1,0 +1,128 @@
+"""How a reward function wants to be called, read from its parameters before a run starts.
+
+    score(prompt, completion, **columns)                          plain: one completion at a time
+    score(completion, answer)                                     plain: only what it names, as a fixture does
+    score(question, text, *, answer)                              plain, by place: prompt and completion come first
+    score(prompts, completions, completion_ids, **columns)        batch: TRL's, lists for everything
+    compute_score(data_source, solution_str, ground_truth, ...)   verl's, one completion at a time
+    reward_func(queries, prompts, labels)                         OpenRLHF's, lists
+
+A `completions` makes it the batch form, a `solution_str` verl's, `queries` OpenRLHF's. A column that is called like
+something that the form hands over gives way to it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+from strop.errors import ConfigError
+from strop.rewards.gold import has_gold
+
+Form = Literal["plain", "batch", "verl", "openrlhf"]
+
+GIVEN: dict[str, tuple[str, ...]] = {
+    "plain": ("prompt", "completion"),
+    "batch": ("prompts", "completions", "completion_ids", "trainer_state", "log_extra", "log_metric"),
+    "verl": ("solution_str", "data_source", "ground_truth", "extra_info"),
+    "openrlhf": ("queries", "prompts", "labels"),
+}
+"""What each form hands over beside the columns."""
+
+FROM_GOLD = frozenset({"ground_truth", "labels"})
+HIDDEN = frozenset({"prompt", "completion"})
+"""Columns that TRL hands to no reward: the names of what it hands over itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a reward takes.
+
+    `given` are the names of what its form hands over, prompt and completion first; `by_name` says that they go by
+    those names. `takes` are the names it has, `needs` those without a default that a row must fill, `everything` is a
+    `**columns`. `side_by_side` says that calls of it may wait for one another: it is async.
+    """
+
+    form: Form
+    by_name: bool
+    given: tuple[str, ...]
+    takes: frozenset[str]
+    needs: frozenset[str]
+    everything: bool
+    side_by_side: bool
+
+    @property
+    def grouped(self) -> bool:
+        """Whether all completions of a prompt go to it at once."""
+        return self.side_by_side or self.form in ("batch", "openrlhf")
+
+    def wants(self, key: str) -> bool:
+        """Whether it has a place for something of this name."""
+        return self.everything or key in self.takes
+
+    def columns(self, names: Mapping[str, Any]) -> list[str]:
+        """The columns of a row that it is handed, in their order."""
+        if self.form in ("verl", "openrlhf"):
+            return [key for key in names if key in self.needs]
+        hidden = HIDDEN if self.form == "batch" else frozenset[str]()
+        return [key for key in names if key not in self.given and key not in hidden and self.wants(key)]
+
+    def arguments(self, given: Mapping[str, Any], columns: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call's places and names: what the form hands over, by its name in GIVEN, and the columns wanted."""
+        named = {key: columns[key] for key in self.columns(columns)}
+        values = dict(zip(self.given, given.values(), strict=True))
+        if not self.by_name:
+            return tuple(values.values()), named
+        return (), named | {key: value for key, value in values.items() if self.wants(key)}
+
+    def missing(self, columns: Mapping[str, Any]) -> list[str]:
+        """The parameters that a row with these columns leaves without a value."""
+        lacking = self.needs.difference(columns)
+        if self.takes & FROM_GOLD and self.form in ("verl", "openrlhf") and not has_gold(columns):
+            lacking |= self.takes & FROM_GOLD
+        return sorted(lacking)
+
+
+def read_signature(function: Callable[..., Any], name: str) -> Signature:
+    """How `function` is called.
+
+    Raises:
+        ConfigError: its parameters cannot be read, or have no place for a completion.
+    """
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"task.reward: the parameters of {name} cannot be read; wrap it in a def") from error
+    kinds = {parameter.kind for parameter in parameters}
+    places = [each for each in parameters if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)]
+    names = {each.name: each for each in parameters if each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)}
+    everything = inspect.Parameter.VAR_KEYWORD in kinds
+    any_places = inspect.Parameter.VAR_POSITIONAL in kinds
+    form = form_of(names)
+    by_name = form != "plain" or "completion" in names or (everything and not places and not any_places)
+    given = GIVEN[form]
+    if not by_name and len(places) < len(given) and not any_places:
+        raise ConfigError(f"task.reward: {name} takes no completion; write def score(prompt, completion)")
+    if not by_name and places:
+        given = tuple(each.name for each in places[: len(given)])
+    needs = {key for key, each in names.items() if each.default is each.empty and key not in given}
+    side_by_side = is_async(function)
+    return Signature(form, by_name, given, frozenset(names), frozenset(needs), everything, side_by_side)
+
+
+def form_of(names: Mapping[str, Any]) -> Form:
+    if "completions" in names:
+        return "batch"
+    if "solution_str" in names:
+        return "verl"
+    return "openrlhf" if "queries" in names else "plain"
+
+
+def is_async(function: Callable[..., Any]) -> bool:
+    """Whether calling it gives a coroutine: an async def, a partial of one, or an object whose __call__ is one."""
+    while isinstance(function, partial):
+        function = function.func
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
