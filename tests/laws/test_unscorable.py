@@ -1,4 +1,4 @@
-"""A whole run whose reward fails on some completions: they are left out and counted; too many of them end the run."""
+"""A reward that fails on some completions: they are as if they were not there, and counted; too many end the run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,46 @@ import pyarrow.parquet as pq
 import pytest
 
 import strop
+from strop.algorithms import ROWS
+from strop.batch.build import Batch, build
+from strop.batch.split import split
 from strop.errors import RewardError
+from strop.policy.step import Learner, Scored
 from strop.rollout.collect import balanced
 from strop.run.store import read_rows
 from strop.tasks.arithmetic import Arithmetic
-from strop.types import Completion, Prompt, Verdict
+from strop.types import Completion, Group, Prompt, Rollout, Verdict
+from tests.laws.test_layouts import fixed_streams, learner, run
+from tests.learner import gradient_error, ragged_groups
+
+
+def with_failures(groups: list[Group]) -> list[Group]:
+    """Each group with a completion more that could not be scored, at its beginning, at its end or between."""
+    failed = Rollout.judged(groups[0].rollouts[0].completion, Verdict.unscorable("it raised"))
+    made: list[Group] = []
+    for place, group in enumerate(groups):
+        rollouts = [*group.rollouts]
+        rollouts.insert(place, failed)
+        made.append(replace(group, rollouts=tuple(rollouts)))
+    return made
+
+
+@pytest.mark.parametrize("name", list(ROWS))
+def test_the_gradient_and_every_metric_are_those_without_the_completions_that_failed(name: str) -> None:
+    trainer = learner(name)
+    [without] = build(ragged_groups(), trainer.row)
+    [batch] = build(with_failures(ragged_groups()), trainer.row)
+    right, right_metrics = run(trainer, trainer_input(trainer, without))
+    found, metrics = run(trainer, trainer_input(trainer, batch))
+    assert gradient_error(found, right) < 1e-12
+    assert metrics.keys() == right_metrics.keys()
+    for key, metric in metrics.items():
+        assert metric.total == pytest.approx(right_metrics[key].total, rel=1e-12, abs=1e-12), key
+        assert metric.weight == pytest.approx(right_metrics[key].weight, rel=1e-12), key
+
+
+def trainer_input(trainer: Learner, batch: Batch) -> Scored:
+    return Scored(batch, tuple(split(batch, tokens=24)), **fixed_streams(trainer, batch))
 
 
 def small(tmp_path: Path, *, steps: int, **task: Any) -> dict[str, Any]:
@@ -50,10 +85,10 @@ def test_a_run_goes_on_without_what_could_not_be_scored_and_keeps_account_of_it(
     # https://github.com/NVIDIA-NeMo/Gym/pull/2015
     monkeypatch.setattr("strop.loop.find_task", lambda *_, seed, **__: Failing(seed=seed))
     scoring = {"max_unscorable": 1.0}
-    run = strop.train(small(tmp_path, steps=3, scoring=scoring))
+    finished = strop.train(small(tmp_path, steps=3, scoring=scoring))
     errored = 0
-    for record in read_rows(run.folder / "metrics.jsonl"):
-        rows = pq.read_table(run.folder / "rollouts" / f"step-{record['step']:06d}.parquet").to_pylist()
+    for record in read_rows(finished.folder / "metrics.jsonl"):
+        rows = pq.read_table(finished.folder / "rollouts" / f"step-{record['step']:06d}.parquet").to_pylist()
         assert {len(row["ids"]) % 2 == 0 for row in rows if row["error"]} == {True}
         assert {len(row["ids"]) % 2 == 0 for row in rows if not row["error"]} == {False}
         failed = [row for row in rows if row["error"]]
@@ -65,9 +100,9 @@ def test_a_run_goes_on_without_what_could_not_be_scored_and_keeps_account_of_it(
         scores = [row["score"] for row in rows if not row["error"]]
         assert record["accuracy/all"] == pytest.approx(sum(scores) / len(scores))
         errored += record["groups/errored"]
-    assert run.summary["ledger"]["errored"] == errored
-    assert all(map(balanced, read_rows(run.folder / "ledger.jsonl")))
-    assert run.summary["accuracy_after"]["unscorable"] > 0
+    assert finished.summary["ledger"]["errored"] == errored
+    assert all(map(balanced, read_rows(finished.folder / "ledger.jsonl")))
+    assert finished.summary["accuracy_after"]["unscorable"] > 0
 
 
 def test_a_run_whose_reward_fails_too_often_stops_with_an_example(
