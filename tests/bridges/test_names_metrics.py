@@ -14,9 +14,7 @@ from strop.bridges.names_metrics import ALIASES, table
 from tests.shape.source import ROOT
 
 PAGE = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-REWARD = (
-    "def right(prompt, completion, **columns): return {'score': float('=' in completion), 'length': len(completion)}"
-)
+REWARD = "def right(prompt, completion, **columns): return {'score': float('=' in completion), 'size': 1}"
 
 COMPOSED = {
     "actor/loss": ('"loss"', 'rename_dict(actor_output, "actor/")'),
@@ -53,7 +51,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
     }
     rows: list[dict[str, Any]] = []
     strop.train(config, on_step=rows.append)
-    return {re.sub(r"^rewards/[^/]+/(mean|std)$", r"rewards/NAME/\1", name) for row in rows for name in row}
+    return {re.sub(r"^rewards/.+/(mean|std)$", r"rewards/NAME/\1", name) for row in rows for name in row}
 
 
 def test_what_has_an_alias_is_what_a_run_writes(logged: set[str]) -> None:
