@@ -1,7 +1,7 @@
 """What TRL and verl call the metrics of a run: ALIASES["completions/mean_length"].verl -> "response_length/mean".
 
 "" where they have nothing of the kind; `apart` says what is not quite the same. NAME stands for a name of the user's,
-of a reward or a data set, and N for a number of completions. TRL's names are those of 1.16.0 (and of the Trainer that it
+of a reward or a data set, and N for a number of completions. TRL's names are those of 1.16.0 (and of the Trainer it
 stands on), verl's those of 0.9.1; a test looks each of them up in the installed package.
 
 `python -m strop.bridges.names_metrics` prints the table of docs/metrics.md.
