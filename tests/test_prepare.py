@@ -14,9 +14,10 @@ from strop.config.load import load
 from strop.errors import DataError, NumericsError
 from strop.policy.step import Learner
 from strop.prepare import check_prompts, make_folder, make_learner
+from strop.rewards.scorer import Scoring, make_scorer
 from strop.rollout.encode import Encoder
-from strop.tasks.jsonl import read_task
-from strop.tasks.reward import as_reward
+from strop.tasks.file_task import read_rows
+from strop.tasks.reading import Source
 from strop.watch import Watcher
 
 
@@ -32,7 +33,8 @@ def test_a_reference_is_loaded_only_where_the_row_reads_one(algorithm: str, has_
 def test_a_prompt_over_the_limit_is_named_by_file_and_line(tmp_path: Path) -> None:
     file = tmp_path / "d.jsonl"
     file.write_text("".join(json.dumps({"prompt": "1+" * (50 if i == 7 else i) + "1="}) + "\n" for i in range(12)))
-    task = read_task(file, None, reward=as_reward(lambda prompt, completion: 1.0), prompt_key="prompt", seed=0)
+    scorer = make_scorer((), Scoring(), function=lambda prompt, completion: 1.0)
+    task = read_rows(Source(str(file), "jsonl")).task(scorer, seed=0)
     encode = Encoder(make_tokenizer(), max_prompt_tokens=60)
     with pytest.raises(DataError, match=r"d\.jsonl:8 has 103 tokens, over the limit of 60"):
         check_prompts(task, encode, Watcher())

@@ -23,6 +23,7 @@ from strop.config.schema import KEYS, LEAVES, Config
 from strop.config.schema_task import Mixed
 from strop.errors import ConfigError
 from strop.names import did_you_mean, nearest
+from strop.tasks.reading import kind_of
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -74,11 +75,16 @@ def _read_path(path: Path) -> Settings:
 
 
 def _with_model_layer(given: Settings) -> Settings:
-    """`given` over what the model brings. `task.kind: default` is the task that the model names."""
+    """`given` over what the model brings. `task.kind: default` is what `task.file` ends in, else the model's task."""
     model = given["model"].value if "model" in given else KEYS["model"].default
     brought = model_layer(model) if isinstance(model, str) else {}
     settings = brought | given
-    if settings.get("task.kind", Setting("default", "")).value == "default" and "task.kind" in brought:
+    file = given.get("task.file", Setting("", ""))
+    if given.get("task.kind", Setting("default", "")).value != "default":
+        return settings
+    if isinstance(file.value, str) and file.value:
+        settings["task.kind"] = Setting(kind_of(file.value) or "default", file.source)
+    elif "task.kind" in brought:
         settings["task.kind"] = brought["task.kind"]
     return settings
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 import strop
 from strop.errors import NotEnoughSignal
 from strop.objective.advantage import ADVANTAGES
+from strop.rewards.scorer import Scoring, make_scorer
 from strop.rollout.collect import Refill, balanced, collect
 from strop.rollout.filter import Filter
-from strop.tasks.jsonl import JsonLines
-from strop.tasks.reward import as_reward
+from strop.tasks.file_task import FileTask
 from strop.types import Completion, Group, Prompt, Rollout
 
 MIXED, FLAT = (1.0, 0.0), (0.0, 0.0)
@@ -108,7 +108,8 @@ def test_batches_are_whole_and_every_draw_accounted_for_across_epochs(
     """
     assume(any(usable))
     rows = tuple(Prompt(f"row {i}", "?", {"usable": good}) for i, good in enumerate(usable))
-    task = JsonLines("d.jsonl", rows, (), as_reward(lambda prompt, completion: 1.0), seed=3)
+    scorer = make_scorer((), Scoring(), function=lambda prompt, completion: 1.0)
+    task = FileTask("d.jsonl", rows, (), scorer, seed=3)
 
     def draw(draws: range) -> Iterator[Group]:
         for place in draws:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +9,32 @@ import pytest
 
 from strop.config.schema import Task as Settings
 from strop.errors import ConfigError, DataError
+from strop.rewards.scorer import Part
 from strop.tasks.arithmetic import Arithmetic
-from strop.tasks.find import find_task
+from strop.tasks.find import find_task, reward_parts
 from strop.tasks.task import Task
 from strop.types import Completion
+from tests.tasks.fakes import write_csv, write_jsonl, write_parquet
 
 HALF = """
 def score(prompt, completion, answer):
     return 0.5
 """
 NINE = Completion((5,), (-1.0,), "#9", "stop", 0)
+CUT = Completion((5,), (-1.0,), "#9", "length", 0)
+ROWS = [{"prompt": f"{i}+1=", "answer": "4"} for i in range(10)]
 
 
 def find(handed_over: Any = None, **settings: Any) -> Task:
     return find_task(Settings(**settings), seed=0, reward=handed_over)
+
+
+def scores(task: Task, *completions: Completion) -> list[float]:
+    return [verdict.score for verdict in task.score(task.prompt(0), completions)]
+
+
+def votes(task: Task, *completions: Completion) -> list[str]:
+    return [verdict.answer for verdict in task.score(task.prompt(0), completions)]
 
 
 def reward_file(tmp_path: Path, text: str = HALF) -> str:
@@ -31,37 +42,32 @@ def reward_file(tmp_path: Path, text: str = HALF) -> str:
     return f"{tmp_path}/mine.py:score"
 
 
-def data_file(tmp_path: Path, **columns: Any) -> str:
-    rows = [{"prompt": f"{i}+1=", **columns} for i in range(10)]
-    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return str(tmp_path / "d.jsonl")
+def data_file(tmp_path: Path) -> str:
+    return str(write_jsonl(tmp_path / "d.jsonl", ROWS))
 
 
 def test_a_reward_that_is_named_scores_in_place_of_the_tasks_own(tmp_path: Path) -> None:
     task = find(kind="arithmetic", reward=reward_file(tmp_path))
-    prompt = task.prompt(0)
-    assert task.score(prompt, [NINE, NINE]) == [0.5, 0.5]
+    assert scores(task, NINE, NINE) == [0.5, 0.5]
     assert task.description == f"{Arithmetic.description}, scored by {tmp_path}/mine.py:score"
-    assert prompt == Arithmetic().prompt(0)
+    assert task.prompt(0) == Arithmetic().prompt(0)
     assert task.held_out(8) == Arithmetic().held_out(8)
-    assert task.answer(prompt, NINE) == "9"
+    assert votes(task, NINE, CUT) == ["9", ""]
 
 
 def test_a_reward_that_is_handed_over_scores_in_place_of_the_one_that_is_named(tmp_path: Path) -> None:
     def quarter(prompt: str, completion: str) -> float:
         return 0.25
 
-    for settings in ({"kind": "arithmetic"}, {"kind": "jsonl", "file": data_file(tmp_path, answer="4")}):
-        task = find(quarter, reward=reward_file(tmp_path), **settings)
-        assert task.score(task.prompt(0), [NINE]) == [0.25]
+    for settings in ({"kind": "arithmetic"}, {"kind": "jsonl", "file": data_file(tmp_path)}):
+        assert scores(find(quarter, reward=reward_file(tmp_path), **settings), NINE) == [0.25]
 
 
 @pytest.mark.parametrize("kind", ["arithmetic", "jsonl"])
 def test_an_answer_beside_the_reward_votes_for_every_kind_of_task(tmp_path: Path, kind: str) -> None:
     text = HALF + "\n\ndef answer(completion):\n    return completion.strip('#') + '!'\n"
-    task = find(kind=kind, file=data_file(tmp_path, answer="4"), reward=reward_file(tmp_path, text))
-    assert task.answer(task.prompt(0), NINE) == "9!"
-    assert task.answer(task.prompt(0), Completion((5,), (-1.0,), "#9", "length", 0)) == ""
+    task = find(kind=kind, file=data_file(tmp_path), reward=reward_file(tmp_path, text))
+    assert votes(task, NINE, CUT) == ["9!", ""]
 
 
 @pytest.mark.parametrize("kind", ["arithmetic", "jsonl"])
@@ -70,11 +76,11 @@ def test_a_reward_whose_parameter_no_column_fills_is_refused_before_anything_is_
 ) -> None:
     reward = reward_file(tmp_path, "def score(prompt, completion, gold):\n    return 1.0\n")
     with pytest.raises(ConfigError, match="has the parameter 'gold', and prompt .* has no such column; it has answer"):
-        find(kind=kind, file=data_file(tmp_path, answer="4"), reward=reward)
+        find(kind=kind, file=data_file(tmp_path), reward=reward)
 
 
-def test_a_jsonl_task_needs_a_reward_and_a_file_that_can_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="task.reward: a jsonl task needs one"):
+def test_a_task_of_a_file_needs_a_reward_and_a_file_that_can_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="task.reward: a task of kind jsonl needs one"):
         find(kind="jsonl", file=data_file(tmp_path))
     with pytest.raises(DataError, match="task.file: there is no file"):
         find(kind="jsonl", file=f"{tmp_path}/none.jsonl", reward=reward_file(tmp_path))
@@ -82,10 +88,36 @@ def test_a_jsonl_task_needs_a_reward_and_a_file_that_can_be_read(tmp_path: Path)
 
 def test_a_path_may_begin_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    data_file(tmp_path, answer="4")
+    data_file(tmp_path)
     reward_file(tmp_path)
     home = {"file": "~/d.jsonl", "held_out_file": "~/d.jsonl", "reward": "~/mine.py:score"}
     with pytest.raises(DataError, match="no prompt is left to train on"):
         find(kind="jsonl", **home)
-    task = find(kind="jsonl", **{**home, "held_out_file": ""})
-    assert task.score(task.prompt(0), [NINE]) == [0.5]
+    assert scores(find(kind="jsonl", **{**home, "held_out_file": ""}), NINE) == [0.5]
+
+
+@pytest.mark.parametrize("name, write", [("d.jsonl", write_jsonl), ("d.parquet", write_parquet), ("d.csv", write_csv)])
+def test_the_ending_of_a_file_says_its_kind_and_every_kind_gives_the_same_prompts(
+    tmp_path: Path, name: str, write: Any
+) -> None:
+    task = find(file=str(write(tmp_path / name, ROWS)), reward=reward_file(tmp_path))
+    expected = find(file=data_file(tmp_path), reward=reward_file(tmp_path))
+    shown = [[(p.id, p.content, p.columns) for p in map(each.prompt, range(18))] for each in (task, expected)]
+    assert shown[0] == shown[1]
+    assert scores(task, NINE) == [0.5]
+
+
+def test_a_reward_is_one_text_or_a_list_of_texts_and_mappings() -> None:
+    assert reward_parts("") == []
+    assert reward_parts("math") == [Part("math")]
+    both = reward_parts(["math", {"use": "my.py:f", "weight": 0.5, "name": "style"}])
+    assert both == [Part("math"), Part("my.py:f", 0.5, "style")]
+
+
+def test_a_scorer_is_closed_if_the_data_cannot_be_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr("strop.rewards.scorer.Scorer.close", lambda self: closed.append(self.name))
+    (tmp_path / "bad.jsonl").write_text("{}\n")
+    with pytest.raises(DataError):
+        find(file=str(tmp_path / "bad.jsonl"), reward=reward_file(tmp_path))
+    assert closed == [f"{tmp_path}/mine.py:score"]

@@ -1,0 +1,125 @@
+"""What must hold for a row to be a prompt with an answer: each check gives the row back, or what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from strop.names import did_you_mean, nearest
+from strop.tasks.columns import PROMPT
+from strop.tasks.rows import Fault, Row, type_of
+
+Checked = list[Row | Fault]
+
+ANSWERS = ("answer", "solution", "ground_truth", "reward_model.ground_truth", "label")
+"""Where the right answer may stand; the first that a table has anything in is the one."""
+
+OTHER_NAMES = ("question", "problem", "input", "query", "instruction", "messages", "text")
+"""What others call a prompt."""
+
+SPELLED = re.compile(r"\s*\[\s*\{\s*['\"](role|content)['\"]\s*:")
+"""A list of messages that was written as text."""
+
+
+def with_prompt(row: Row, label: str) -> Row | Fault:
+    """The row if its prompt is a text or a list of messages that says something. `label` is the file's name of it."""
+    value = row.values.get(PROMPT)
+    if value is None:
+        return Fault(row.where, _missing(row, label), label)
+    if isinstance(value, str):
+        reason = _bad_text(value)
+    elif isinstance(value, list):
+        reason = _bad_messages(value)
+    else:
+        reason = f"is {type_of(value)}; a prompt is a text or a list of messages with 'role' and 'content'"
+    return Fault(row.where, reason, label) if reason else row
+
+
+def _missing(row: Row, label: str) -> str:
+    if PROMPT in row.values:
+        return "is null"
+    near = nearest(label, row.values) or [name for name in OTHER_NAMES if name in row.values][:1]
+    names = ", ".join(row.values) or "nothing"
+    hint = f"; name it with task.data.columns {{prompt: {near[0]}}}" if near else "; name it with task.data.columns"
+    return f"is missing: the row has {names}{did_you_mean(near)}{hint}"
+
+
+def _bad_text(text: str) -> str:
+    if not text.strip():
+        return "is empty"
+    if SPELLED.match(text):
+        return "is a text that spells a list of messages: write the list itself, in JSON Lines or Parquet"
+    return ""
+
+
+def _bad_messages(messages: Sequence[Any]) -> str:
+    if not messages:
+        return "is an empty list of messages"
+    for place, message in enumerate(messages):
+        if reason := _bad_message(message):
+            return f"message {place} {reason}"
+    return "" if any(message["content"].strip() for message in messages) else "is empty: no message has any content"
+
+
+def _bad_message(message: Any) -> str:
+    if not isinstance(message, dict):
+        return f"is {type_of(message)}; a message is a mapping with 'role' and 'content'"
+    for key in ("role", "content"):
+        if key not in message:
+            return f"has no {key!r}; it has {', '.join(message) or 'nothing'}"
+    for key, value in message.items():
+        if not isinstance(value, str):
+            return f"has a {key!r} that is {type_of(value)}: strop reads messages of text"
+    return "" if message["role"].strip() else "has an empty 'role'"
+
+
+def looked_at(row: Row) -> Iterator[tuple[str, Any]]:
+    """The columns of a row that have a value, and the answer inside verl's `reward_model` as one of its own."""
+    for name, value in row.values.items():
+        if value is not None:
+            yield name, value
+    inner = row.values.get("reward_model")
+    if isinstance(inner, Mapping) and inner.get("ground_truth") is not None:
+        yield "reward_model.ground_truth", inner["ground_truth"]
+
+
+def of_one_type(rows: Checked, labels: Mapping[str, str]) -> Checked:
+    """The rows, those with a value of another type than most rows have in its column marked."""
+    counts: dict[str, Counter[str]] = {}
+    first: dict[tuple[str, str], str] = {}
+    for row in rows:
+        for name, value in looked_at(row) if isinstance(row, Row) else ():
+            kind = type_of(value)
+            counts.setdefault(name, Counter())[kind] += 1
+            first.setdefault((name, kind), row.where)
+    usual = {name: kinds.most_common(1)[0][0] for name, kinds in counts.items() if len(kinds) > 1}
+    return [_typed(row, usual, first, labels) if isinstance(row, Row) else row for row in rows] if usual else rows
+
+
+def _typed(
+    row: Row, usual: Mapping[str, str], first: Mapping[tuple[str, str], str], labels: Mapping[str, str]
+) -> Row | Fault:
+    for name, value in looked_at(row):
+        kind = type_of(value)
+        if kind != usual.get(name, kind):
+            text = f"is {kind} here, and {usual[name]} in most rows, such as {first[name, usual[name]]}"
+            return Fault(row.where, f"{text}: a column holds one type", labels.get(name, name))
+    return row
+
+
+def with_answer(rows: Checked, labels: Mapping[str, str]) -> Checked:
+    """The rows, those without an answer marked, if the table has a column of answers at all."""
+    there = {name for row in rows if isinstance(row, Row) for name, _ in looked_at(row)}
+    column = next((name for name in ANSWERS if name in there), "")
+    return [_answered(row, column, labels) if isinstance(row, Row) else row for row in rows] if column else rows
+
+
+def _answered(row: Row, column: str, labels: Mapping[str, str]) -> Row | Fault:
+    value = dict(looked_at(row)).get(column)
+    said = value.strip() if isinstance(value, str) else value
+    if said not in (None, "", [], {}):
+        return row
+    reason = "is missing" if value is None else "is empty"
+    return Fault(row.where, f"{reason}: the right answer stands there in other rows", labels.get(column, column))

@@ -1,0 +1,94 @@
+"""A source to prompts, every row of it checked: what is wrong is named with file, line, column and reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from strop.errors import DataError
+from strop.tasks.checks import of_one_type, with_answer, with_prompt
+from strop.tasks.columns import PROMPT, check_columns, renamed
+from strop.tasks.reading import Source
+from strop.tasks.rows import Fault, Row, identity
+from strop.types import Prompt
+
+EXAMPLES = 3
+"""Malformed rows that a warning tells."""
+
+MOST_COLUMNS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The prompts of a source in its order, what was wrong with its other rows, and what else there is to say."""
+
+    name: str
+    prompts: tuple[Prompt, ...]
+    faults: tuple[Fault, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        return len(self.prompts) + len(self.faults)
+
+
+def read_table(source: Source, columns: Mapping[str, str]) -> Table:
+    """The table of a source. `columns` maps our name of a column to the source's.
+
+    Raises:
+        DataError: the source cannot be read, or holds no rows.
+        ConfigError: `columns` takes a column that no row has, a library is missing, or a split.
+    """
+    rows = list(source.rows())
+    if not rows:
+        raise DataError(f"{source.file}: it holds no rows")
+    theirs = names_of(rows)
+    if len(theirs) > MOST_COLUMNS:
+        raise DataError(f"{source.file}: its rows have {len(theirs)} columns; a column's name is no place for data")
+    warnings = check_columns(columns, theirs, source.name) if theirs else ()
+    rows = [renamed(row, columns) if isinstance(row, Row) and columns else row for row in rows]
+    rows = [with_prompt(row, columns.get(PROMPT, PROMPT)) if isinstance(row, Row) else row for row in rows]
+    rows = with_answer(of_one_type(rows, columns), columns)
+    faults = tuple(row for row in rows if isinstance(row, Fault))
+    return Table(source.name, as_prompts([row for row in rows if isinstance(row, Row)]), faults, warnings)
+
+
+def names_of(rows: Sequence[Row | Fault]) -> list[str]:
+    """The names of all columns, in the order in which they turn up."""
+    return list({name: None for row in rows if isinstance(row, Row) for name in row.values})
+
+
+def as_prompts(rows: Sequence[Row]) -> tuple[Prompt, ...]:
+    """The prompts of rows that are right. A column that some rows lack is null there, as it is in an Arrow table; where
+    some of a column's numbers are whole and others not, all are floats, as they are there."""
+    names = [name for name in names_of(rows) if name != PROMPT]
+    floats = {name for name in names if len({type(row.values.get(name)) for row in rows} & {int, float}) == 2}
+    return tuple(as_prompt(row, names, floats) for row in rows)
+
+
+def as_prompt(row: Row, names: Sequence[str], floats: set[str]) -> Prompt:
+    asked: Any = row.values[PROMPT]
+    columns = {name: row.values.get(name) for name in names}
+    for name in floats:
+        value = columns[name]
+        columns[name] = float(value) if isinstance(value, int) else value
+    content = asked if isinstance(asked, str) else tuple(asked)
+    return Prompt(id=identity({PROMPT: asked, **columns}), content=content, columns=columns, where=row.where)
+
+
+def strict(tables: Sequence[Table], most: int) -> tuple[str, ...]:
+    """The warnings about malformed rows that are left out, at most `most` of them in all tables together.
+
+    Raises:
+        DataError: there are more; the first is told.
+    """
+    faults = [fault for table in tables for fault in table.faults]
+    total = sum(table.total for table in tables)
+    count = f"{len(faults)} of {total} rows {'is' if len(faults) == 1 else 'are'} malformed"
+    if len(faults) > most:
+        hint = f"task.max_bad {len(faults)} would leave {'it' if len(faults) == 1 else 'them'} out"
+        raise DataError(f"{faults[0]} ({count}; {hint})")
+    if not faults:
+        return ()
+    return (f"{count} and left out: {'; '.join(map(str, faults[:EXAMPLES]))}{'; ...' * (len(faults) > EXAMPLES)}",)
