@@ -5,17 +5,15 @@ Everything here is decided before a model loads and before torch is imported; wh
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from strop import assets
-from strop.config.folders import newest_checkpoint
+from strop.config.folders import holds_model, newest_checkpoint
 from strop.config.schema import KEYS, Config
 from strop.errors import ConfigError
 from strop.names import did_you_mean, nearest
+from strop.policy.name import parse, wrong
 
-HUB_ID = re.compile(r"^[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?$")
 Found = Iterator[tuple[str, str]]
 """(key, what is wrong with it)."""
 
@@ -108,21 +106,16 @@ def _siblings(path: Path) -> list[str]:
 
 
 def _model(config: Config) -> Found:
-    name = config.model
-    path = Path(name).expanduser()
-    if name.startswith(assets.PREFIX):
-        if name not in assets.names():
-            yield "model", f"there is no embedded model {name}{did_you_mean(assets.names())}"
-    elif path.is_dir():
-        yield from _model_folder(path)
-    elif name[0] in "./~" or name.count("/") > 1 or name.endswith("/") or path.exists():
-        yield "model", f"there is no folder {name}{did_you_mean(_siblings(path))}"
-    elif not HUB_ID.match(name):
-        yield "model", f"{name!r} is neither a folder nor a Hugging Face id such as Qwen/Qwen3-0.6B"
+    if problem := wrong(config.model):
+        yield "model", problem
+        return
+    name = parse(config.model)
+    if name.kind == "folder":
+        yield from _model_folder(Path(name.location).expanduser())
 
 
 def _model_folder(path: Path) -> Found:
-    if (path / "config.json").is_file():
+    if holds_model(path):
         return
     saved = newest_checkpoint(path)
     if saved:
@@ -154,5 +147,9 @@ def _idle(config: Config) -> Found:
             yield f"task.{key}", "has no effect: task.kind arithmetic makes its own problems"
     if train.warmup_steps > train.steps:
         yield "train.warmup_steps", "is longer than the run: train.learning_rate is never reached"
+    if train.lora.rank == 0:
+        for key in ("alpha", "targets"):
+            if config.value(f"train.lora.{key}"):
+                yield f"train.lora.{key}", "has no effect: train.lora.rank is 0, so every weight is trained"
     if train.dtype == "bfloat16" and config.device == "cpu":
         yield "train.dtype", "bfloat16 is far slower than float32 on most CPUs"

@@ -6,5 +6,10 @@ from pathlib import Path
 
 
 def newest_checkpoint(run: Path) -> Path | None:
-    """The newest whole checkpoint of a run folder, a model folder that `--model` takes; None if it has saved none."""
-    return max((path.parent for path in run.glob("checkpoints/step-*/config.json")), default=None)
+    """The newest whole checkpoint of a run folder, which `--model` takes; None if it has saved none."""
+    return max((path for path in run.glob("checkpoints/step-*") if holds_model(path)), default=None)
+
+
+def holds_model(folder: Path) -> bool:
+    """Whether a folder holds a whole model, or adapters over one."""
+    return any((folder / name).is_file() for name in ("config.json", "adapter_config.json"))

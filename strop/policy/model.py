@@ -13,17 +13,24 @@ from torch import Tensor
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, PreTrainedModel
 from transformers.utils import logging
 
-from strop import assets
 from strop.batch.split import MicroBatch
 from strop.errors import ConfigError
+from strop.policy.folder import check_adapter
+from strop.policy.lora import OFF, Lora, add, attach, bare, trained, wrapped
+from strop.policy.lora import write as write_adapters
+from strop.policy.name import CODE, Place, allowing, locate
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """A causal language model that is trained (or a frozen reference), at the temperature that it is sampled at."""
+    """A causal language model that is trained (or a frozen reference), at the temperature that it is sampled at.
+
+    `bare`: with its adapters off, as the reference of a run that trains adapters.
+    """
 
     module: PreTrainedModel
     temperature: float = 1.0
+    bare: bool = False
 
     @property
     def device(self) -> torch.device:
@@ -51,7 +58,8 @@ class Policy:
         The entropy carries a gradient only on request; without it (None) a pass over [n, V] is saved.
         """
         ids_BT = micro.ids_BT.to(self.device)
-        logits_BTV: Tensor = self.module(input_ids=ids_BT, use_cache=False).logits
+        with bare(self.module) if self.bare else nullcontext():
+            logits_BTV: Tensor = self.module(input_ids=ids_BT, use_cache=False).logits
         row_n, column_n = micro.row_n.to(self.device), micro.column_n.to(self.device)
         logits_nV = logits_BTV[row_n, column_n - 1]
         logits_nV = logits_nV.to(torch.promote_types(logits_nV.dtype, torch.float32)) / self.temperature
@@ -70,14 +78,17 @@ def entropy(logp_nV: Tensor) -> Tensor:
 
 
 def load_tokenizer(name: str) -> Any:
-    """The tokenizer of a folder, a hub id, or an embedded policy ("strop:tiny").
+    """The tokenizer of a folder, a hub id, or an embedded policy. Adapters may bring their own; else it is the base's.
 
     Raises:
         ConfigError: it cannot be found or read, or would need code that comes with it.
     """
-    path = locate(name)
-    with refusing(name, "its tokenizer"):
-        return AutoTokenizer.from_pretrained(path, trust_remote_code=False)
+    place = locate(name)
+    own = place.adapter is not None and (place.adapter / "tokenizer_config.json").is_file()
+    with refusing(name, "its tokenizer", place.commit):
+        return AutoTokenizer.from_pretrained(
+            str(place.adapter if own else place.folder), trust_remote_code=bool(place.code)
+        )
 
 
 def positions(name: str) -> int:
@@ -86,46 +97,58 @@ def positions(name: str) -> int:
     Raises:
         ConfigError: its config cannot be found or read.
     """
-    path = locate(name)
-    with refusing(name, "its config"):
-        config = AutoConfig.from_pretrained(path, trust_remote_code=False).get_text_config(decoder=True)
-    return int(getattr(config, "max_position_embeddings", None) or 0)
+    place = locate(name)
+    with refusing(name, "its config", place.commit):
+        config = AutoConfig.from_pretrained(str(place.folder), trust_remote_code=bool(place.code))
+    return int(getattr(config.get_text_config(decoder=True), "max_position_embeddings", None) or 0)
 
 
-def load(name: str, *, dtype: str, device: str, gradient_checkpointing: bool = False) -> PreTrainedModel:
-    """The module of a folder, a hub id, or an embedded policy.
+def load(
+    name: str, *, dtype: str, device: str, gradient_checkpointing: bool = False, lora: Lora = OFF
+) -> PreTrainedModel:
+    """The module of a folder, a hub id, or an embedded policy, with adapters in it if the name or `lora` says so.
 
-    Weights are read from safetensors only, and no code that comes with a model is run. Dropout is off: with it a ratio
-    would not be 1 before the first update.
+    Weights are read from safetensors only, and no code that comes with a model is run unless its name says which.
+    Dropout is off: with it a ratio would not be 1 before the first update.
 
     Raises:
         ConfigError: this machine has no such device; the model cannot be found or read, is no causal language model,
-            lacks weights, or would need code that comes with it.
+            lacks weights, or would need code that comes with it; adapters that do not fit it.
     """
     target = torch.device(pick_device(device))
-    path = locate(name)
-    downloads = not Path(path).is_dir()
-    with refusing(name, "it as a causal language model"), nullcontext() if downloads else quiet():
-        config = AutoConfig.from_pretrained(path, trust_remote_code=False)
-        for key in [key for key in vars(config) if "drop" in key and isinstance(getattr(config, key), float)]:
-            setattr(config, key, 0.0)
-        loaded: Any = AutoModelForCausalLM.from_pretrained(
-            path,
-            config=config,
-            dtype=getattr(torch, dtype),
-            use_safetensors=True,
-            trust_remote_code=False,
-            output_loading_info=True,
-        )
-    module, info = cast("tuple[PreTrainedModel, dict[str, list[str]]]", loaded)
-    if missing := sorted(info["missing_keys"]):
-        raise ConfigError(f"model: {name!r} lacks {len(missing)} weights, {missing[0]} among them; it is not whole")
+    place = locate(name)
+    module = whole_model(name, place, getattr(torch, dtype))
+    if place.adapter is not None:
+        attach(module, place.adapter, check_adapter(place.adapter, name), lora, base=place.base)
+    elif lora.rank:
+        add(module, lora, base=place.base)
     module.to(target)  # type: ignore[arg-type]
     if gradient_checkpointing:
         checkpoint_activations(module)
         module.train()  # transformers checkpoints in training mode only; with dropout at 0 nothing else differs
     else:
         module.eval()
+    return module
+
+
+def whole_model(name: str, place: Place, dtype: torch.dtype) -> PreTrainedModel:
+    """The module without adapters, on the CPU."""
+    trusted = bool(place.code)
+    with refusing(name, "it as a causal language model", place.commit), quiet():
+        config = AutoConfig.from_pretrained(str(place.folder), trust_remote_code=trusted)
+        for key in [key for key in vars(config) if "drop" in key and isinstance(getattr(config, key), float)]:
+            setattr(config, key, 0.0)
+        loaded: Any = AutoModelForCausalLM.from_pretrained(
+            str(place.folder),
+            config=config,
+            dtype=dtype,
+            use_safetensors=True,
+            trust_remote_code=trusted,
+            output_loading_info=True,
+        )
+    module, info = cast("tuple[PreTrainedModel, dict[str, list[str]]]", loaded)
+    if missing := sorted(info["missing_keys"]):
+        raise ConfigError(f"model: {name!r} lacks {len(missing)} weights, {missing[0]} among them; it is not whole")
     return module
 
 
@@ -165,7 +188,7 @@ def checkpoint_activations(module: PreTrainedModel) -> None:
 
 
 @contextmanager
-def refusing(name: str, what: str) -> Iterator[None]:
+def refusing(name: str, what: str, commit: str = "") -> Iterator[None]:
     """Turns what transformers raises over a model that it cannot load into one line.
 
     A damaged file, a library that a tokenizer needs, weights of another shape: each reader has errors of its own, some
@@ -178,14 +201,18 @@ def refusing(name: str, what: str) -> Iterator[None]:
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[0]
         if "trust_remote_code" in str(error):
-            reason = "it needs Python code of its own, which strop never runs; name one that transformers itself knows"
+            leave = allowing(name.removeprefix(CODE), commit)
+            reason = f"it needs Python code of its own, which runs only where you say which: read it, then name {leave}"
         raise ConfigError(f"model: cannot load {name!r}, {what}: {reason}") from error
 
 
 def write(module: PreTrainedModel, tokenizer: Any, folder: Path) -> None:
-    """Write a Hugging Face folder that `from_pretrained`, vLLM and the rest open as it is."""
+    """Write a Hugging Face folder that `from_pretrained`, vLLM and the rest open as it is; of adapters, PEFT's."""
     with quiet():
-        module.save_pretrained(folder)
+        if wrapped(module):
+            write_adapters(module, folder)
+        else:
+            module.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
 
 
@@ -199,23 +226,6 @@ def quiet() -> Iterator[None]:
     finally:
         if shown:
             logging.enable_progress_bar()
-
-
-def locate(name: str) -> str:
-    """The folder of a model, or its hub id; a name that can only be a folder and is none is refused."""
-    if name.startswith(assets.PREFIX):
-        if name not in assets.names():
-            known = ", ".join(assets.names())
-            raise ConfigError(f"model: there is no embedded policy {name!r}; strop has {known}")
-        return str(assets.folder(name))
-    path = Path(name).expanduser()
-    if path.is_dir():
-        if not (path / "config.json").is_file():
-            raise ConfigError(f"model: folder {name} holds no config.json; name a Hugging Face model folder")
-        return str(path)
-    if name.startswith(("/", ".", "~")) or name.count("/") > 1:
-        raise ConfigError(f"model: there is no folder {name}; name a Hugging Face model folder, a hub id or strop:tiny")
-    return name
 
 
 def pick_device(device: str) -> str:
@@ -241,4 +251,7 @@ def parameters(module: PreTrainedModel) -> int:
 def describe(module: PreTrainedModel) -> str:
     """One line for the run header, such as "LlamaForCausalLM, 0.64M parameters, float32 on cpu"."""
     dtype = str(module.dtype).removeprefix("torch.")
-    return f"{type(module).__name__}, {parameters(module) / 1e6:.2f}M parameters, {dtype} on {module.device}"
+    size = f"{parameters(module) / 1e6:.2f}M parameters"
+    if adapters := wrapped(module):
+        size += f", {sum(weight.numel() for weight in trained(module)) / 1e6:.2f}M of them in {len(adapters)} adapters"
+    return f"{type(module).__name__}, {size}, {dtype} on {module.device}"

@@ -95,6 +95,7 @@ def test_a_reward_file_must_be_there(tmp_path: Path) -> None:
         ("a/b/c", "there is no folder a/b/c"),
         ("strop:tini", "there is no embedded model strop:tini; did you mean strop:tiny?"),
         ("strop:../tiny", "there is no embedded model"),
+        ("remote-code:a/b", "must say which"),
         ("two words", "neither a folder nor a Hugging Face id"),
         ("pyproject.toml", "there is no folder pyproject.toml"),
     ],
@@ -106,7 +107,9 @@ def test_a_model_that_cannot_be_is_refused_before_anything_loads(
     assert expected in refusal(model=model)
 
 
-@pytest.mark.parametrize("model", ["gpt2", "Qwen/Qwen3-0.6B", "strop:tiny"])
+@pytest.mark.parametrize(
+    "model", ["gpt2", "Qwen/Qwen3-0.6B", "Qwen/Qwen3-0.6B@v1", f"remote-code:a/b@{'0' * 40}", "strop:tiny"]
+)
 def test_a_model_may_be_a_hub_id_or_embedded(model: str) -> None:
     assert check(config(model=model)) == ()
 

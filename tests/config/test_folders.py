@@ -14,3 +14,6 @@ def test_the_newest_checkpoint_is_the_last_that_holds_a_model(tmp_path: Path) ->
     (tmp_path / "checkpoints" / ".tmp-000100").mkdir()
     (tmp_path / "checkpoints" / ".tmp-000100" / "config.json").touch()
     assert newest_checkpoint(tmp_path) == tmp_path / "checkpoints" / "step-000012"
+    (tmp_path / "checkpoints" / "step-000013").mkdir()
+    (tmp_path / "checkpoints" / "step-000013" / "adapter_config.json").touch()
+    assert newest_checkpoint(tmp_path) == tmp_path / "checkpoints" / "step-000013"

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from huggingface_hub.utils import are_progress_bars_disabled
 from safetensors.torch import load_file, save_file
 from transformers import GPT2Config, GPT2LMHeadModel
 
@@ -20,35 +19,10 @@ from strop.batch.build import build
 from strop.batch.split import split
 from strop.errors import ConfigError
 from strop.policy import model
-from strop.policy.model import Policy, describe, load, load_tokenizer, locate, pick_device, positions, write
+from strop.policy.model import Policy, describe, load, load_tokenizer, pick_device, positions, write
+from strop.policy.name import code_hash, locate
 from tests.learner import VOCABULARY, ragged_groups, tiny_llama
-
-
-@pytest.mark.parametrize(
-    "name, says",
-    [
-        ("./nowhere", "there is no folder ./nowhere"),
-        ("/nowhere/at/all", "there is no folder"),
-        ("strop:huge", "strop has strop:tiny"),
-    ],
-)
-def test_a_model_that_is_not_there_is_one_line_with_what_to_name_instead(name: str, says: str) -> None:
-    with pytest.raises(ConfigError, match=says):
-        locate(name)
-
-
-def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="holds no config.json"):
-        load(str(tmp_path), dtype="float32", device="cpu")
-
-
-def test_pickled_weights_are_not_read(tmp_path: Path) -> None:
-    tiny_llama().config.save_pretrained(tmp_path)
-    make_tokenizer().save_pretrained(tmp_path)
-    torch.save({}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(ConfigError, match="cannot load"):
-        load(str(tmp_path), dtype="float32", device="cpu")
-
+from tests.policy.hub import cache
 
 CODE = """
 from pathlib import Path
@@ -81,11 +55,79 @@ def test_code_that_comes_with_a_model_is_neither_run_nor_asked_about(
     small = json.loads((tmp_path / "config.json").read_text())
     (tmp_path / "config.json").write_text(json.dumps({**small, "model_type": "unheard_of", "auto_map": names}))
     (tmp_path / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "Tokenizer", "auto_map": names}))
-    with pytest.raises(ConfigError, match="needs Python code of its own, which strop never runs") as caught:
+    allowing = f"read it, then name remote-code:{tmp_path}@{code_hash(tmp_path)}"
+    with pytest.raises(ConfigError, match=f"needs Python code of its own, .* {allowing}") as caught:
         reader(str(tmp_path))
     assert "\n" not in str(caught.value)
     assert not asked
     assert not list(tmp_path.rglob("ran"))
+
+
+OWN = """
+from pathlib import Path
+from transformers import LlamaConfig, LlamaForCausalLM
+from .part import doubled
+Path(__file__).with_name("ran").touch()
+class Config(LlamaConfig):
+    model_type = "unheard_of"
+class Model(LlamaForCausalLM):
+    config_class = Config
+    def forward(self, **inputs):
+        output = super().forward(**inputs)
+        output.logits = doubled(output.logits)
+        return output
+"""
+
+
+@pytest.fixture
+def own_code(tmp_path: Path) -> Path:
+    """A model of a kind that only its own two files of Python know: a Llama with doubled logits."""
+    folder = tmp_path / "own"
+    write(tiny_llama(dtype=torch.float32), make_tokenizer(), folder)
+    (folder / "modeling.py").write_text(OWN)
+    (folder / "part.py").write_text("def doubled(x): return 2 * x\n")
+    small = json.loads((folder / "config.json").read_text())
+    names = {"AutoConfig": "modeling.Config", "AutoModelForCausalLM": "modeling.Model"}
+    small |= {"model_type": "unheard_of", "auto_map": names, "architectures": ["Model"]}
+    (folder / "config.json").write_text(json.dumps(small))
+    return folder
+
+
+@pytest.mark.parametrize("by_hub", [False, True])
+def test_code_of_the_hash_that_was_named_runs_and_goes_with_what_is_saved(
+    by_hub: bool,
+    own_code: Path,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    modules = tmp_path_factory.getbasetemp() / "modules"  # one, for Python finds the package that was first
+    before = len(list(modules.rglob("ran")))
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(modules))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+    name = f"remote-code:{own_code}@{code_hash(own_code)}"
+    if by_hub:
+        cache(tmp_path / "home", "someone/own", own_code, commit="d" * 40)
+        name = f"remote-code:someone/own@{'d' * 40}"
+    assert positions(name) == 64
+    ids = torch.tensor([[1, 5, 6]])
+    module = load_on_cpu(name)
+    assert len(list(modules.rglob("ran"))) == before + 1
+    assert torch.equal(module(input_ids=ids).logits, 2 * tiny_llama(dtype=torch.float32)(input_ids=ids).logits)
+    saved = tmp_path / "saved"
+    write(module, load_tokenizer(name), saved)
+    with pytest.raises(ConfigError, match=f"read it, then name remote-code:{saved}@{code_hash(saved)}"):
+        load_on_cpu(str(saved))
+    again = load_on_cpu(f"remote-code:{saved}@{code_hash(saved)}")
+    assert torch.equal(again(input_ids=ids).logits, module(input_ids=ids).logits)
+
+
+def test_code_of_another_repository_is_refused_also_where_code_may_run(own_code: Path) -> None:
+    small = json.loads((own_code / "config.json").read_text())
+    small["auto_map"]["AutoModelForCausalLM"] = "another/one--modeling.Model"
+    (own_code / "config.json").write_text(json.dumps(small))
+    with pytest.raises(ConfigError, match="takes its code from another repository .another/one--modeling.Model."):
+        load_on_cpu(f"remote-code:{own_code}@{code_hash(own_code)}")
 
 
 @pytest.mark.parametrize("device", ["cuda", "cuda:0", "mps"])
@@ -105,9 +147,11 @@ def test_a_gpu_is_counted_from_zero(monkeypatch: pytest.MonkeyPatch) -> None:
         pick_device("cuda:2")
 
 
-@pytest.mark.parametrize("name, text", [("model.safetensors", "damaged"), ("config.json", "{"), ("config.json", "[]")])
+@pytest.mark.parametrize(
+    "name, text", [("model.safetensors", "damaged"), ("config.json", "{}"), ("config.json", '{"model_type": "x"}')]
+)
 def test_a_damaged_file_is_one_line(name: str, text: str, tmp_path: Path) -> None:
-    folder = shutil.copytree(locate("strop:tiny"), tmp_path / "model")
+    folder = shutil.copytree(locate("strop:tiny").folder, tmp_path / "model")
     (folder / name).write_text(text)
     with pytest.raises(ConfigError, match="model: cannot load '.*', it as a causal language model: .") as caught:
         load_on_cpu(str(folder))
@@ -131,23 +175,6 @@ def test_memory_that_runs_out_is_no_fault_of_the_model(monkeypatch: pytest.Monke
     monkeypatch.setattr(model.AutoModelForCausalLM, "from_pretrained", full)
     with pytest.raises(torch.OutOfMemoryError):
         load_on_cpu("strop:tiny")
-
-
-@pytest.mark.parametrize("name, hidden", [("strop:tiny", True), ("someone/model", False)])
-def test_a_download_shows_its_progress_and_a_folder_none(
-    name: str, hidden: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    seen: list[bool] = []
-
-    def watched(*_: Any, **__: Any) -> Any:
-        seen.append(are_progress_bars_disabled())
-        return tiny_llama(), {"missing_keys": []}
-
-    monkeypatch.setattr(model.AutoConfig, "from_pretrained", lambda *_, **__: tiny_llama().config)
-    monkeypatch.setattr(model.AutoModelForCausalLM, "from_pretrained", watched)
-    load_on_cpu(name)
-    assert seen == [hidden]
-    assert not are_progress_bars_disabled()
 
 
 def test_the_positions_of_a_model_are_known_without_its_weights(tmp_path: Path) -> None:
