@@ -26,6 +26,7 @@ from strop.rollout.guard import Guard
 from strop.rollout.spread import Spread
 from strop.run.plots import draw_run
 from strop.run.store import RunFolder
+from strop.run.trackers import Trackers, check_installed
 from strop.sampler import Sampler
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
@@ -118,6 +119,7 @@ def prepare(
     """Find the task, load the model and lay out the run folder. Nothing is written before the model is there."""
 
     def load() -> tuple[Task, Any, Encoder, Learner, Any]:
+        check_installed(config.save.trackers)
         task = find_task(config.task, seed=config.seed, reward=reward)
         tokenizer = load_tokenizer(config.model)
         encode = encoder(tokenizer, config)
@@ -131,7 +133,8 @@ def prepare(
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
     spread, guard = Spread(mesh.rank, mesh.ranks, mesh.exchange), Guard(config.task.scoring.max_unscorable)
     sampler = Sampler(config, learner.row, task, encode, engine, guard, watch, stopper, spread)
-    return Trainer(config, sampler, engine, learner, folder, watch, stopper)
+    trackers = Trackers(config.save.trackers if mesh.first else (), config.flat(), folder.path, watch.warned)
+    return Trainer(config, sampler, engine, learner, folder, trackers, watch, stopper)
 
 
 @dataclass(slots=True)
@@ -143,6 +146,7 @@ class Trainer:
     engine: HFEngine
     learner: Learner
     folder: RunFolder
+    trackers: Trackers
     watch: Watcher
     stopper: Stopper
     state: State = field(default_factory=State)
@@ -190,6 +194,7 @@ class Trainer:
             totals=state.totals,
             stopped=stopped,
         )
+        self.trackers.finish(result)
         if state.before is None:
             self.folder.discard()
             return result
@@ -241,6 +246,7 @@ class Trainer:
             ended = error
         finally:
             self.folder.append("metrics.jsonl", record)
+            self.trackers.log(step, record)
             self.watch.stepped(record, steps)
         self.tell(on_step, record)
         if ended:
@@ -257,7 +263,10 @@ class Trainer:
         self.watch.evaluated(name, result)
         best = result.pass_at[max(result.pass_at)]
         kept = {"avg": result.avg, "pass": best, "maj": result.maj, "greedy": result.greedy}
-        return result, {f"eval/{key}": estimate.value for key, estimate in kept.items()}
+        metrics = {f"eval/{key}": estimate.value for key, estimate in kept.items()}
+        if name in ("before", "after"):  # one between steps is in the row of its step
+            self.trackers.log(self.state.step, metrics)
+        return result, metrics
 
     def save(self) -> None:
         """Write a checkpoint of this step, and let old ones go."""

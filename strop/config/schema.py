@@ -211,7 +211,7 @@ class Config(Section):
         found: Any = self
         for name in key.split("."):
             found = getattr(found, name)
-        return found
+        return [entry.model_dump() for entry in found] if key == "task.mix" else found
 
 
 def _walk(section: type[BaseModel], prefix: str) -> dict[str, Any]:

@@ -54,7 +54,11 @@ class Line:
             answer = ""
         if not answer:
             raise TrackerError("its process has ended")
-        if error := json.loads(answer).get("error"):
+        try:
+            error = json.loads(answer).get("error")
+        except (ValueError, AttributeError):
+            error = f"its process answered {answer[:100]!r}"
+        if error:
             raise TrackerError(error)
 
     def close(self) -> None:
