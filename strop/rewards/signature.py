@@ -20,7 +20,7 @@ from functools import partial
 from typing import Any, Literal
 
 from strop.errors import ConfigError
-from strop.rewards.gold import has_gold
+from strop.rewards.gold import NAMES, has_gold
 
 Form = Literal["plain", "batch", "verl", "openrlhf"]
 
@@ -69,6 +69,12 @@ class Signature:
             return [key for key in names if key in self.needs]
         hidden = HIDDEN if self.form == "batch" else frozenset[str]()
         return [key for key in names if key not in self.given and key not in hidden and self.wants(key)]
+
+    def reads(self, names: Mapping[str, Any]) -> list[str]:
+        """The columns of a row that its call is made from: those it is handed, and where its form looks for others."""
+        looked = {"verl": (*NAMES, "data_source", "extra_info"), "openrlhf": NAMES}.get(self.form, ())
+        wanted = self.columns(names)
+        return [*wanted, *(key for key in looked if key in names and key not in wanted)]
 
     def arguments(self, given: Mapping[str, Any], columns: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The call's places and names: what the form hands over, by its name in GIVEN, and the columns wanted."""
