@@ -19,6 +19,7 @@ from torch import nn
 from strop.check.plain import distributions, of_tokens
 from strop.check.wide import widen
 from strop.packing import packed_floats, packed_ints
+from strop.policy.lora import OFF, Lora
 from strop.policy.model import load, random_model
 from strop.types import Completion, Group, Prompt, Rollout
 
@@ -30,6 +31,7 @@ LENGTHS = (1, 1, 2, 3, 5, 8, 13, 21)
 TEMPERATURE = 0.8
 OLD_MOVED, REFERENCE_MOVED = 0.05, 0.08
 """How far the weights of old and reference lie from the policy's, as a share of each tensor's size."""
+ZERO = 0.1
 NOISE, SURE, UNSURE, ONE_IN = 0.1, -0.4, -7.0, 8
 """The sampler's log-probs: those of old with so many nats of noise; one token in so many far too sure, or unsure."""
 TOP = 3
@@ -58,7 +60,7 @@ class Models(NamedTuple):
 class Case:
     """A rollout batch to be checked: the first of its `updates` optimizer batches is.
 
-    `model` names what the models were loaded from; "" is the made one.
+    `model` names what the models were loaded from, "" is the made one; `lora` are the adapters that they were given.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Case:
     updates: int = 1
     mask_truncated: bool = True
     model: str = ""
+    lora: Lora = OFF
 
     @property
     def first(self) -> tuple[Group, ...]:
@@ -108,10 +111,10 @@ def made(name: str, sizes: Sequence[tuple[int, int]], *, seed: int) -> Case:
     return Case(name, tuple(sampled(groups, models.old, rng)), models)
 
 
-def blank(model: str, *, seed: int = 0) -> nn.Module:
+def blank(model: str, *, seed: int = 0, lora: Lora = OFF) -> nn.Module:
     """The model that a case names, on the CPU; "" is the made one with random weights."""
     if model:
-        return load(model, dtype="float32", device="cpu")
+        return load(model, dtype="float32", device="cpu", lora=lora)
     return random_model(seed=seed, vocabulary=VOCABULARY, positions=POSITIONS)
 
 
@@ -128,13 +131,17 @@ def made_group(rng: random.Random, draw: int, completions: int, truncated: int, 
 
 
 def nudged(module: nn.Module, size: float, *, seed: int) -> nn.Module:
-    """A copy in which every weight tensor is moved in a random direction by `size` times its own norm."""
+    """A copy in which every trained tensor is moved in a random direction by `size` times its own norm.
+
+    One that is 0, as half of an adapter is at first, moves by `size` times the norm of values of 0.1.
+    """
     twin = copy.deepcopy(module)
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
-        for weight in twin.parameters():
+        for weight in [weight for weight in twin.parameters() if weight.requires_grad]:
             noise = torch.randn(weight.shape, generator=generator, dtype=torch.float64).to(weight.device)
-            weight.add_((noise * (size * weight.norm() / noise.norm())).to(weight.dtype))
+            norm = weight.norm() if weight.any() else ZERO * weight.numel() ** 0.5
+            weight.add_((noise * (size * norm / noise.norm())).to(weight.dtype))
     return twin
 
 

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from strop.check.cases import Case, Models, blank
 from strop.check.oracle import Truth
 from strop.metrics import packed, unpacked
+from strop.policy.lora import Lora
 from strop.types import Completion, Group, Prompt, Rollout
 
 DTYPES = {"float64": torch.float64, "float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -25,7 +26,7 @@ def write_case(folder: Path, case: Case) -> None:
     folder.mkdir(parents=True)
     modules = list({id(module): module for module in case.models}.values())
     record: dict[str, Any] = {name: getattr(case, name) for name in ("name", "temperature", "updates")}
-    record |= {"mask_truncated": case.mask_truncated, "model": case.model}
+    record |= {"mask_truncated": case.mask_truncated, "model": case.model, "lora": asdict(case.lora)}
     record["groups"] = [asdict(group) | {"prompt": group.prompt.id} for group in case.groups]
     record["parts"] = [modules.index(module) for module in case.models]
     (folder / "case.json").write_text(json.dumps(record), encoding="utf-8")
@@ -35,10 +36,13 @@ def write_case(folder: Path, case: Case) -> None:
 
 def read_case(folder: Path) -> Case:
     record = json.loads((folder / "case.json").read_text(encoding="utf-8"))
-    modules = [filled(blank(record["model"]), weights(folder, n)) for n in range(1 + max(record["parts"]))]
-    models = Models(*(modules[n] for n in record.pop("parts")))
+    held = record.pop("lora")
+    lora = Lora(**{**held, "targets": tuple(held["targets"])})
+    parts = record.pop("parts")
+    modules = [filled(blank(record["model"], lora=lora), weights(folder, n)) for n in range(1 + max(parts))]
+    models = Models(*(modules[n] for n in parts))
     groups = tuple(group_of(group) for group in record.pop("groups"))
-    return Case(groups=groups, models=models, **record)
+    return Case(groups=groups, models=models, lora=lora, **record)
 
 
 def plain(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -117,7 +117,7 @@ class Oracle:
 
     def pulled_back(self, by_logp: Grid, by_entropy: Grid) -> dict[str, Tensor]:
         """The gradient by weight, from the derivatives of the loss by log-prob and by entropy: sequence by sequence."""
-        weights = dict(self.case.models.policy.named_parameters())
+        weights = {name: weight for name, weight in self.case.models.policy.named_parameters() if weight.requires_grad}
         total = {name: torch.zeros_like(weight, dtype=torch.float64) for name, weight in weights.items()}
         for i, completion in enumerate(self.completions):
             self.tick("oracle", i, len(self.completions))

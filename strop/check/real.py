@@ -20,7 +20,7 @@ from strop.config.schema import Config
 from strop.errors import NotEnoughSignal
 from strop.evaluate import encoder
 from strop.policy.model import load_tokenizer
-from strop.prepare import check_prompts, make_learner
+from strop.prepare import check_prompts, make_learner, run_adapters
 from strop.rollout.engine_hf import HFEngine
 from strop.rollout.guard import Guard
 from strop.sampler import Sampler
@@ -66,6 +66,7 @@ def real_case(config: Config, watch: Watcher) -> Case:
         updates=config.train.updates,
         mask_truncated=config.rollout.overlong.mask_truncated,
         model=config.model,
+        lora=run_adapters(config),
     )
     refuse_nothing(case, config)
     return replace(case, models=Models(moved(case, module), module, module))

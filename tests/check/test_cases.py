@@ -5,6 +5,8 @@ import torch
 
 from strop.check.cases import LONGEST, Case, Models, blank, few, nudged
 from strop.check.trials import made_row, row_of
+from strop.policy.lora import Lora
+from strop.policy.model import load
 from tests.check.beds import few_case, hard_case, oracle_of
 
 
@@ -57,6 +59,15 @@ def test_a_nudged_copy_is_moved_by_a_share_of_each_tensors_size() -> None:
     twin = nudged(module, 0.25, seed=3)
     for one, other in zip(module.parameters(), twin.parameters(), strict=True):
         assert ((one - other).norm() / one.norm()).item() == pytest.approx(0.25)
+
+
+def test_what_is_frozen_stays_and_the_half_of_an_adapter_that_is_0_moves() -> None:
+    module = load("strop:tiny", dtype="float32", device="cpu", lora=Lora(2))
+    twin = nudged(module, 0.25, seed=3).state_dict()
+    for name, weight in module.state_dict().items():
+        apart = float((twin[name] - weight).norm())
+        size = float(weight.norm()) or 0.1 * weight.numel() ** 0.5
+        assert apart == (pytest.approx(0.25 * size, rel=1e-5) if ".lora_" in name else 0.0), name
 
 
 def test_a_module_that_plays_two_parts_is_still_one_in_another_dtype() -> None:
