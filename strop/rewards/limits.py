@@ -49,7 +49,9 @@ def bound_memory(megabytes: int) -> None:
 
 
 def address_space() -> int:
-    """Bytes of addresses that this process has."""
+    """Bytes of addresses that this process has; 0 where the system does not say."""
+    if not LINUX:
+        return 0
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[0]) * resource.getpagesize()
 

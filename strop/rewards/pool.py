@@ -196,16 +196,17 @@ class Pool:
     def settle(self, slot: Slot, task: Task, call: Call, spent: float) -> None:
         """The call that a worker died of: asked again about each completion alone, asked again once, or given up."""
         job, name = task.job, self.rewards[call.part].name
-        if len(call.places) > 1:
-            alone = [Task(job, [Call(call.part, (place,))]) for place in call.places]
+        place, *others = call.places
+        if others:
+            alone = [Task(job, [Call(call.part, (each,))]) for each in call.places]
             self.waiting.extendleft(reversed(alone))
         elif slot.late:
-            job.give(call.part, call.places[0], Value(error=too_long(name, job.question.label, self.deadline_s)))
+            job.give(call.part, place, Value(error=too_long(name, job.question.label, self.deadline_s)))
         elif slot.answers and not call.again and spent < self.limit(call):
             self.waiting.appendleft(Task(job, [replace(call, spent=call.spent + spent, again=True)]))
         else:
             text = f"reward {name}: {slot.end} while it scored a completion of prompt {job.question.label}"
-            job.give(call.part, call.places[0], Value(error=one_line(text)))
+            job.give(call.part, place, Value(error=one_line(text)))
 
     def failed_to_start(self, slot: Slot) -> None:
         self.failed += 1

@@ -12,9 +12,8 @@ from typing import Any, Literal
 
 from strop.rewards.adapters import Question
 from strop.rewards.values import Value
-from strop.rewards.wire import IDLE, Lines, Progress, TooLong, decode
+from strop.rewards.wire import IDLE, PIECE, Lines, Progress, TooLong, decode
 
-PIECE = 2**18
 State = Literal["starting", "ready", "gone"]
 
 

@@ -13,9 +13,8 @@ from __future__ import annotations
 import json
 import mmap
 import os
-import socket
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import date, datetime
 from datetime import time as clock_time
 from typing import Any
@@ -60,13 +59,6 @@ class Lines:
         whole = bytes(self.rest[:last])
         del self.rest[: last + 1]
         return whole.split(b"\n")
-
-
-def lines_of(wire: socket.socket) -> Iterator[bytes]:
-    """The lines of a blocking socket, until its other end closes. What a run sends may be of any length."""
-    lines = Lines(longest=2**40)
-    while piece := wire.recv(PIECE):
-        yield from lines.feed(piece)
 
 
 class Progress:

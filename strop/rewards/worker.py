@@ -10,29 +10,29 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from strop.errors import ConfigError
-from strop.rewards import limits
 from strop.rewards.adapters import Question, Written, values_of
 from strop.rewards.described import Described
 from strop.rewards.find import Reward, find_reward
-from strop.rewards.wire import CALLS, IDLE, Progress, decode, encode, lines_of, value_row
+from strop.rewards.leftovers import Leftovers
+from strop.rewards.limits import bound_memory
+from strop.rewards.wire import CALLS, IDLE, PIECE, Lines, Progress, decode, encode, value_row
 
 FLUSH_S = 0.0005
 """Answers wait for others this long at most before they are sent."""
-LOOK_S = 0.05
-"""How often a busy worker looks for what its reward left running."""
-GLANCE_S, GLANCE_AGAIN_S = 0.02, 2.0
-"""For how long it watches what is left running, and when it watches the same again."""
-BUSY = 0.25
-"""What is left running spins if it uses more than this share of a processor."""
-MARGIN = 0.5
-"""A worker whose memory has grown by more than this share of what it may take is replaced."""
+LOOK_S, REST_S = 0.05, 0.02
+"""How often a busy worker looks for what its rewards left behind, and after what rest."""
+SPOILED = 70
+"""The exit code of a process in which a reward failed after one had changed Python itself."""
+CLOCK, PROCESS, EXIT = time.monotonic, os.getpid, os._exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +65,30 @@ def live(wire: socket.socket, progress: Progress, find: Callable[[], list[Reward
     except ConfigError as error:
         wire.sendall(line({"refused": str(error)}))
         return
-    limits.bound_memory(setup.memory_mb)
+    bound_memory(setup.memory_mb)
     worker = Worker(wire, progress, rewards, setup)
     wire.sendall(line(answer))
-    for text in lines_of(wire):
-        worker.message(decode(text))
-        if worker.retired:
+    lines = Lines(longest=2**40)
+    while not worker.retired:
+        if not readable(wire, REST_S) and worker.looked < worker.sent:
+            worker.look()
+            continue
+        piece = wire.recv(PIECE)
+        if not piece:
             return
+        for text in lines.feed(piece):
+            if not worker.retired:
+                worker.message(decode(text))
 
 
 class Worker:
-    """Answers messages. It has its own names for what it needs, so that a reward that replaces them harms itself."""
+    """Answers messages. What it needs to end or to tell the time it has by its own name: a reward may replace any."""
 
     def __init__(self, wire: socket.socket, progress: Progress, rewards: Sequence[Reward], setup: Setup) -> None:
         self.wire, self.progress, self.rewards, self.setup = wire, progress, rewards, setup
-        self.me, self.home, self.clock = os.getpid(), os.getcwd(), time.monotonic
-        self.sent = self.looked = self.glanced = self.clock()
-        self.known = frozenset[int]()
-        self.threads, self.space = limits.threads(), limits.address_space() if limits.LINUX else 0
+        self.me, self.home, self.print_to = os.getpid(), os.getcwd(), sys.stdout
+        self.left = Leftovers(setup.memory_mb)
+        self.sent = self.looked = CLOCK()
         self.waiting: list[Any] = []
         self.retired = False
 
@@ -92,18 +98,20 @@ class Worker:
         question = Question(prompt, columns, label)
         written = [Written(*each) for each in message["w"]]
         number = message["m"]
-        os.chdir(self.home)
         for place, (part, places) in enumerate(message["calls"]):
-            self.progress.since[0] = self.clock()
+            self.progress.since[0] = CLOCK()
             self.progress.mark[0] = number * CALLS + place
             values = values_of(self.rewards[part], question, [written[each] for each in places], self.setup.deadline_s)
-            if os.getpid() != self.me:
-                os._exit(0)  # a reward forked, and this is its child
+            if PROCESS() != self.me:
+                EXIT(0)  # a reward forked, and this is its child
+            if any(value.error for value in values) and self.left.changed():
+                EXIT(SPOILED)  # an earlier call may be the cause: a new process tries this one again
             self.waiting.append([number, place, [value_row(value) for value in values]])
-            if self.clock() - self.sent > FLUSH_S:
+            if CLOCK() - self.sent > FLUSH_S:
                 self.flush()
         self.flush()
-        if self.clock() - self.looked > LOOK_S or not readable(self.wire):
+        self.tidy()
+        if CLOCK() - self.looked > LOOK_S:
             self.look()
 
     def flush(self) -> None:
@@ -112,46 +120,35 @@ class Worker:
         if self.waiting:
             self.wire.sendall(line(self.waiting))
             self.waiting = []
-        self.sent = self.clock()
+        self.sent = CLOCK()
+
+    def tidy(self) -> None:
+        """Undo what a reward may have left set in this process."""
+        for timer in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(timer, 0)
+        sys.settrace(None)
+        sys.setprofile(None)
+        sys.stdout = sys.stderr = self.print_to
+        os.chdir(self.home)
 
     def look(self) -> None:
-        """Retire if the reward left something behind that would slow or starve the next ones."""
-        self.looked = self.clock()
-        reason = self.spinning() or self.grown()
+        """Retire if the reward left something behind that would slow, starve or mislead the next ones."""
+        self.looked = CLOCK()
+        reason = self.left.found()
         if reason:
             self.retired = True
             self.wire.sendall(line({"retire": reason}))
-
-    def spinning(self) -> str:
-        """Whether threads or processes that a reward left use a processor. Idle ones are let be."""
-        threads, others = limits.threads(), self.others()
-        start = self.clock()
-        known = threads <= self.threads and self.known.issuperset(others)
-        if not others and known or known and start - self.glanced < GLANCE_AGAIN_S:
-            return ""
-        before = time.process_time() + limits.processor_seconds(others)
-        time.sleep(GLANCE_S)
-        used = time.process_time() + limits.processor_seconds(others) - before
-        self.threads, self.known, self.glanced = max(threads, self.threads), frozenset(others), self.clock()
-        return "it left something running" if used > BUSY * (self.glanced - start) else ""
-
-    def others(self) -> list[int]:
-        """The processes that came from the reward: its children, and those that left it for the keeper."""
-        return [pid for pid in limits.descendants(os.getppid()) if pid != self.me]
-
-    def grown(self) -> str:
-        grown = limits.address_space() - self.space if limits.LINUX else 0
-        return "its memory grew" if grown > MARGIN * self.setup.memory_mb * 2**20 else ""
 
 
 def line(value: Any) -> bytes:
     return encode(value).encode() + b"\n"
 
 
-def readable(wire: socket.socket) -> bool:
+def readable(wire: socket.socket, seconds: float) -> bool:
+    """Whether something has come after so many seconds."""
     poll = select.poll()
     poll.register(wire, select.POLLIN)
-    return bool(poll.poll(0))
+    return bool(poll.poll(1000 * seconds))
 
 
 if __name__ == "__main__":
