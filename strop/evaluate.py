@@ -20,6 +20,7 @@ from strop.rollout.encode import Encoder
 from strop.rollout.engine import Engine, Request, Sampling
 from strop.rollout.engine_hf import HFEngine
 from strop.rollout.filter import TOLERANCE, solves
+from strop.rollout.fit import fitting
 from strop.rollout.spread import ALONE, Spread
 from strop.tasks.find import find_task
 from strop.tasks.task import Task
@@ -164,11 +165,13 @@ def known(scores: Sequence[float]) -> list[float]:
 def evaluate_model(config: Config, watch: Watcher) -> Evaluation:
     """Accuracy of `config.model`, which may be a checkpoint's folder, on the held-out prompts of the task."""
     task = find_task(config.task, seed=config.seed, reward=None)
-    for warning in config.warnings:
-        watch.warned(warning)
     tokenizer = load_tokenizer(config.model)
+    encode = encoder(tokenizer, config)
+    task, said = fitting(task, encode, partial(watch.progress, "check prompts"))
+    for warning in (*config.warnings, *said):
+        watch.warned(warning)
     prompts = task.held_out(config.eval.prompts)
-    prompt_ids = list(map(encoder(tokenizer, config), prompts))
+    prompt_ids = list(map(encode, prompts))
     module = load(config.model, dtype=config.train.dtype, device=config.device)
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
     tick = partial(watch.progress, "evaluate")
@@ -186,6 +189,7 @@ def encoder(tokenizer: Any, config: Config) -> Encoder:
         chat_template=config.task.chat_template,
         positions=positions(config.model),
         max_tokens=config.rollout.max_tokens,
+        long_prompts=config.task.data.long_prompts,
     )
 
 

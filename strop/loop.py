@@ -123,7 +123,7 @@ def prepare(
         task = find_task(config.task, seed=config.seed, reward=reward)
         tokenizer = load_tokenizer(config.model)
         encode = encoder(tokenizer, config)
-        check_prompts(task, encode, watch)
+        task = check_prompts(task, encode, watch)
         learner = make_learner(config, mesh)
         return task, tokenizer, encode, learner, sampling_module(config, learner)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from strop.policy.name import model_record
 from strop.policy.optim import AdamW, Optimizer
 from strop.policy.step import Learner
 from strop.rollout.encode import Encoder
+from strop.rollout.fit import fitting
 from strop.run.inputs import fingerprints
 from strop.run.store import RunFolder, environment
 from strop.tasks.task import Task
@@ -115,9 +117,13 @@ def make_folder(config: Config, *, reward: str, mesh: Mesh = ALONE) -> RunFolder
     return folder
 
 
-def check_prompts(task: Task, encode: Encoder, watch: Watcher) -> None:
-    """Encode every prompt that is known beforehand, so that one over the limit is told before the model loads."""
-    prompts = task.known()
-    for done, prompt in enumerate(prompts):
-        encode(prompt)
-        watch.progress("check prompts", done + 1, len(prompts))
+def check_prompts(task: Task, encode: Encoder, watch: Watcher) -> Task:
+    """The task without the prompts that are to be dropped. What is odd about the others is told before the model loads.
+
+    Raises:
+        DataError: a prompt cannot be encoded, or is over the limit where that is an error.
+    """
+    task, said = fitting(task, encode, partial(watch.progress, "check prompts"))
+    for text in said:
+        watch.warned(text)
+    return task

@@ -77,7 +77,7 @@ def sampled(config: Config, watch: Watcher) -> tuple[Any, tuple[Group, ...]]:
     task = find_task(config.task, seed=config.seed, reward=None)
     tokenizer = load_tokenizer(config.model)
     encode = encoder(tokenizer, config)
-    check_prompts(task, encode, watch)
+    task = check_prompts(task, encode, watch)
     learner = make_learner(config)
     module: Any = learner.policy.module
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)

@@ -5,17 +5,14 @@ Everything here is decided before a model loads and before torch is imported; wh
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
+from strop.config.check_task import Found, idle_keys, is_default, task_problems
 from strop.config.folders import holds_model, newest_checkpoint
-from strop.config.schema import KEYS, Config
+from strop.config.schema import Config
 from strop.errors import ConfigError
-from strop.names import did_you_mean, nearest
 from strop.policy.name import parse, wrong
-
-Found = Iterator[tuple[str, str]]
-"""(key, what is wrong with it)."""
 
 
 def where(source: str) -> str:
@@ -39,7 +36,7 @@ def check(config: Config) -> tuple[str, ...]:
 
 def _was_set(config: Config, key: str) -> bool:
     """Whether somebody asked for a value that is not the default; what a model brings nobody asked for."""
-    return config.value(key) != KEYS[key].default and not config.sources[key].startswith("strop:")
+    return not is_default(key, config.value(key)) and not config.sources[key].startswith("strop:")
 
 
 def _sampling(config: Config) -> Found:
@@ -68,41 +65,7 @@ def _groups(config: Config) -> Found:
 
 
 def _task(config: Config) -> Found:
-    task = config.task
-    if task.kind == "default":
-        text = "set task.kind to jsonl, with a task.file of prompts, or to arithmetic"
-        yield "task.kind", f"model {config.model} names no task of its own: {text}"
-    if task.kind == "jsonl" and not task.file:
-        yield "task.file", "is empty, and task.kind jsonl reads its prompts from there: give --task.file PROMPTS.jsonl"
-    for key in ("task.file", "task.held_out_file") if task.kind == "jsonl" else ():
-        path = Path(config.value(key)).expanduser()
-        if config.value(key) and not path.is_file():
-            yield key, f"there is no file {path}{did_you_mean(_siblings(path))}"
-    if isinstance(task.reward, str) and task.reward:
-        yield from _reward(task.reward)
-
-
-def _reward(reward: str) -> Found:
-    path, colon, function = reward.rpartition(":")
-    if reward.isidentifier():
-        return  # a built-in one, which the scorer looks up
-    if (
-        not colon
-        and "." in reward
-        and not reward.endswith(".py")
-        and all(name.isidentifier() for name in reward.split("."))
-    ):
-        return
-    if not path.endswith(".py") or not function.isidentifier():
-        yield "task.reward", f"{reward!r} is not of the form FILE.py:FUNCTION or MODULE.FUNCTION"
-    elif not Path(path).expanduser().is_file():
-        yield "task.reward", f"there is no file {path}{did_you_mean(_siblings(Path(path)))}"
-
-
-def _siblings(path: Path) -> list[str]:
-    if not path.parent.is_dir():
-        return []
-    return [str(path.parent / name) for name in nearest(path.name, (entry.name for entry in path.parent.iterdir()))]
+    yield from task_problems(config.task, config.model)
 
 
 def _model(config: Config) -> Found:
@@ -129,7 +92,7 @@ RULES: tuple[Callable[[Config], Found], ...] = (_model, _sampling, _groups, _tas
 
 def _idle(config: Config) -> Found:
     """Keys that do nothing under the chosen mode, whatever their value."""
-    rollout, task, train = config.rollout, config.task, config.train
+    rollout, train = config.rollout, config.train
     if rollout.filter == "none":
         for key in ("surplus", "max_staleness", "exhaustion", "max_draws"):
             yield (
@@ -142,9 +105,7 @@ def _idle(config: Config) -> Found:
         yield "rollout.surplus", "carry has no effect: rollout.max_staleness 0 lets no carried group into the next step"
     if rollout.overlong.buffer == 0:
         yield "rollout.overlong.penalty", "has no effect: rollout.overlong.buffer is 0"
-    if task.kind == "arithmetic":
-        for key in ("file", "held_out_file"):
-            yield f"task.{key}", "has no effect: task.kind arithmetic makes its own problems"
+    yield from idle_keys(config.task)
     if train.warmup_steps > train.steps:
         yield "train.warmup_steps", "is longer than the run: train.learning_rate is never reached"
     if train.lora.rank == 0:

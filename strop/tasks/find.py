@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
-from strop.errors import ConfigError
+from strop.errors import ConfigError, DataError
+from strop.rewards.find import short_name
 from strop.rewards.scorer import Part, Scorer, Scoring, make_scorer
 from strop.tasks.arithmetic import Arithmetic, answer
 from strop.tasks.file_task import FileTask, read_rows
-from strop.tasks.reading import KINDS, Source, kind_of
+from strop.tasks.mixture import Mixture, mix
+from strop.tasks.reading import Source, kind_of
 from strop.tasks.task import Task
 from strop.tasks.votes import judged
 from strop.types import Completion, Prompt, Verdict
@@ -60,23 +64,61 @@ def find_task(settings: Any, *, seed: int, reward: Callable[..., Any] | None = N
         ConfigError: a file has no reward, or a reward has a parameter that a row does not fill.
         DataError: a file cannot be used.
     """
-    scorer = find_scorer(settings, reward)
+    if settings.kind == "mixture":
+        return mixture(settings, seed, reward)
+    return scored_task(settings, settings.reward, scoring_of(settings.scoring, settings.reward), seed, reward)
+
+
+def mixture(settings: Any, seed: int, reward: Callable[..., Any] | None) -> Mixture:
+    """The tasks of `task.mix` by weight. An entry without a reward has that of the whole section, if it has one.
+
+    Raises:
+        ConfigError, DataError: as for the entry's own task; the message says which entry.
+    """
+    rewards = [entry.reward or settings.reward for entry in settings.mix]
+    scoring = [scoring_of(settings.scoring, own, shared=True) for own in rewards]
+    if settings.scoring.accuracy and not any(each.accuracy for each in scoring):
+        raise ConfigError(f"task.scoring.accuracy: no entry of task.mix has a reward {settings.scoring.accuracy!r}")
+    tasks: list[Task] = []
+    try:
+        for number, (entry, own, how) in enumerate(zip(settings.mix, rewards, scoring, strict=True), start=1):
+            with named_entry(number):
+                tasks.append(scored_task(entry, own, how, seed, reward))
+    except BaseException:
+        for task in tasks:
+            task.close()
+        raise
+    return mix(tasks, [entry.weight for entry in settings.mix], seed)
+
+
+@contextmanager
+def named_entry(number: int) -> Iterator[None]:
+    """What goes wrong inside is said to be of this entry of `task.mix`."""
+    try:
+        yield
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"task.mix, entry {number}: {error}") from error
+
+
+def scoring_of(settings: Any, rewards: Any, *, shared: bool = False) -> Scoring:
+    """`task.scoring` as rewards take it. Where it is `shared` by several tasks, an accuracy that this one has no reward
+    for is left to its first reward."""
+    names = ("accuracy", "workers", "deadline_s", "memory_mb", "sandbox")
+    found = Scoring(**{name: getattr(settings, name) for name in names})
+    own = [part.name or short_name(part.use) for part in reward_parts(rewards)]
+    return replace(found, accuracy="") if shared and found.accuracy not in own else found
+
+
+def scored_task(settings: Any, rewards: Any, scoring: Scoring, seed: int, function: Callable[..., Any] | None) -> Task:
+    """The task of one source with what scores it: `function`, or these rewards, or the task's own verifier."""
+    parts = reward_parts(rewards)
+    scorer = make_scorer(() if function else parts, scoring, function=function) if function or parts else None
     try:
         return make_task(settings, seed, scorer)
     except BaseException:
         if scorer:
             scorer.close()
         raise
-
-
-def find_scorer(settings: Any, reward: Callable[..., Any] | None) -> Scorer | None:
-    """What scores in place of the task's own verifier; None if nothing does."""
-    parts = reward_parts(settings.reward)
-    if reward is None and not parts:
-        return None
-    asked = settings.scoring
-    scoring = Scoring(asked.accuracy, asked.workers, asked.deadline_s, asked.memory_mb, asked.sandbox)
-    return make_scorer(parts if reward is None else (), scoring, function=reward)
 
 
 def reward_parts(reward: str | Sequence[str | Mapping[str, Any]]) -> list[Part]:
@@ -86,11 +128,11 @@ def reward_parts(reward: str | Sequence[str | Mapping[str, Any]]) -> list[Part]:
 
 
 def make_task(settings: Any, seed: int, scorer: Scorer | None) -> Task:
-    if settings.kind in KINDS or settings.kind == "default":
-        return file_task(settings, seed, scorer)
+    if settings.kind in MADE:
+        return importlib.import_module(MADE[settings.kind]).make(settings, seed, scorer)
     if settings.kind == "arithmetic":
         return arithmetic(seed, scorer)
-    raise ConfigError(f"task.kind: there is no kind {settings.kind}")
+    return file_task(settings, seed, scorer)
 
 
 def file_task(settings: Any, seed: int, scorer: Scorer | None) -> FileTask:
@@ -116,12 +158,13 @@ def source(settings: Any) -> Source:
 
 def held_out_source(settings: Any) -> Source | None:
     """Where the held-out rows are: in a file, whose ending says its kind, or in a split of the same dataset."""
-    file, data = settings.held_out_file, settings.data
-    if file:
-        return Source(file, kind_of(file) or source(settings).kind, "task.held_out_file", data.subset, data.split)
-    if not data.held_out_split:
+    file, data = settings.held_out_file or settings.file, settings.data
+    if not settings.held_out_file and not data.held_out_split:
         return None
-    return Source(settings.file, "dataset", "task.file", data.subset, data.held_out_split, "task.data.held_out_split")
+    key = "task.held_out_file" if settings.held_out_file else "task.file"
+    split_key = "task.data.held_out_split" if data.held_out_split else "task.data.split"
+    kind = kind_of(file) or source(settings).kind
+    return Source(file, kind, key, data.subset, data.held_out_split or data.split, split_key)
 
 
 def arithmetic(seed: int, scorer: Scorer | None) -> Task:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Collection, Sequence
+from typing import Protocol, runtime_checkable
 
 from strop.types import Completion, Prompt, Verdict
 
@@ -41,4 +41,22 @@ class Task(Protocol):
 
     def close(self) -> None:
         """End the processes that score."""
+        ...
+
+
+@runtime_checkable
+class Listed(Protocol):
+    """A task whose prompts are known before the run, so that some can be taken out, and its data has been looked at."""
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What is odd about the data, one line each."""
+        ...
+
+    def without(self, ids: Collection[str], why: str) -> Task:
+        """The same task without the prompts of these ids, which are counted in its description as `why`.
+
+        Raises:
+            DataError: none is left.
+        """
         ...

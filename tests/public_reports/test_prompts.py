@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from strop.errors import DataError
-from strop.rollout.encode import Encoder
+from strop.rollout.encode import Encoder, LongPrompts
 from strop.types import Prompt
 
 START, END = "<|im_start|>", "<|im_end|>"
@@ -50,18 +50,24 @@ def templated(tokenizer: Any, template: str) -> Any:
 @example(ids=[3, 4, 5, 6, 7, 8], limit=4)
 @example(ids=[3], limit=4)
 @example(ids=[3, 4, 5, 6, 7, 8], limit=100)
-def test_a_prompt_is_whole_or_refused_and_a_limit_that_does_not_bind_changes_nothing(
+def test_a_prompt_is_whole_or_refused_or_cut_and_a_limit_that_does_not_bind_changes_nothing(
     words: Any, ids: list[int], limit: int
 ) -> None:
-    """Report B42, https://github.com/verl-project/verl/issues/1015: strop has the mode error, and cuts no prompt."""
+    """Report B42, https://github.com/verl-project/verl/issues/1015: left and right say what goes, behind the start."""
     prompt = Prompt("row 9", text_of(ids))
     whole = Encoder(words, max_prompt_tokens=10**6)(prompt)
     assert len(whole) == len(ids) + 1
-    if len(whole) > limit:
+    policies: tuple[LongPrompts, ...] = ("error", "drop", "left", "right")
+    encoders = {policy: Encoder(words, max_prompt_tokens=limit, long_prompts=policy) for policy in policies}
+    if len(whole) <= limit:
+        assert {encode(prompt) for encode in encoders.values()} == {whole}
+        return
+    for policy in ("error", "drop"):
         with pytest.raises(DataError, match=f"prompt 'row 9' has {len(whole)} tokens, over the limit of {limit}"):
-            Encoder(words, max_prompt_tokens=limit)(prompt)
-    else:
-        assert Encoder(words, max_prompt_tokens=limit)(prompt) == whole
+            encoders[policy](prompt)
+    if limit > 1:
+        assert encoders["left"](prompt) == (BOS, *ids[len(ids) - limit + 1 :])
+        assert encoders["right"](prompt) == whole[:limit]
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["special", "added"])

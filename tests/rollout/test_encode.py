@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from strop.errors import DataError
 from strop.rollout.encode import Encoder
@@ -89,14 +92,124 @@ def test_an_unknown_word_is_no_control_token(words: Any) -> None:
     assert encoder(words)(Prompt("p", "w5 hello")) == (BOS, 5, 0)
 
 
-def test_a_prompt_over_the_limit_is_refused_with_row_length_and_limit_and_never_cut(words: Any) -> None:
+def test_a_prompt_over_the_limit_is_refused_with_row_length_and_limit_unless_it_is_to_be_cut(words: Any) -> None:
     """Report B42, policy error."""
     # https://github.com/verl-project/verl/issues/1015
     long = Prompt("row 9", "w3 w4 w5 w6 w7 w8")
-    with pytest.raises(DataError, match=r"prompt 'row 9' has 7 tokens, over the limit of 4"):
+    with pytest.raises(DataError, match=r"prompt 'row 9' has 7 tokens, over the limit of 4; .*drop, left or right"):
         encoder(words, max_prompt_tokens=4)(long)
     assert encoder(words, max_prompt_tokens=7)(long) == encoder(words, max_prompt_tokens=100)(long)
     assert encoder(words, max_prompt_tokens=4)(Prompt("p", "w3")) == (BOS, 3)
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("left", "4567"), ("right", "1234")])
+def test_left_and_right_cut_raw_text_to_its_last_and_first_tokens(
+    chat: Callable[..., Any], policy: Any, kept: str
+) -> None:
+    """Report B42: seven tokens, a limit of four; a second prompt and a limit of 100 stay as they are."""
+    # https://github.com/verl-project/verl/issues/1015
+    tokenizer = chat(template="")
+    cut = encoder(tokenizer, max_prompt_tokens=4, long_prompts=policy)
+    assert shown(tokenizer, cut(Prompt("long", "1234567"))) == kept
+    assert shown(tokenizer, cut(Prompt("short", "12"))) == "12"
+    loose = encoder(tokenizer, max_prompt_tokens=100, long_prompts=policy)
+    assert loose(Prompt("long", "1234567")) == encoder(tokenizer)(Prompt("long", "1234567"))
+
+
+def test_a_cut_leaves_the_bos_where_it_is(words: Any) -> None:
+    long = Prompt("row 9", "w3 w4 w5 w6 w7 w8")
+    assert encoder(words, max_prompt_tokens=4, long_prompts="left")(long) == (BOS, 6, 7, 8)
+    assert encoder(words, max_prompt_tokens=4, long_prompts="right")(long) == (BOS, 3, 4, 5)
+    with pytest.raises(DataError, match="'row 9': a limit of 1 tokens leaves only the start token"):
+        encoder(words, max_prompt_tokens=1, long_prompts="left")(long)
+
+
+@pytest.mark.parametrize(("policy", "kept"), [("left", "56789"), ("right", "01234")])
+@pytest.mark.parametrize("turns", [False, True])
+def test_under_a_template_the_last_user_message_is_cut_and_the_template_stays(
+    chat: Callable[..., Any], policy: Any, kept: str, turns: bool
+) -> None:
+    tokenizer = chat()
+    system = ({"role": "system", "content": "Be brief."},) if turns else ()
+    content = (*system, {"role": "user", "content": "0123456789"})
+    whole = encoder(tokenizer)(Prompt("p", content))
+    cut = encoder(tokenizer, max_prompt_tokens=len(whole) - 5, long_prompts=policy)
+    expected = shown(tokenizer, whole).replace("0123456789", kept)
+    assert shown(tokenizer, cut(Prompt("p", content if turns else "0123456789"))) == expected
+
+
+@given(text=st.text(max_size=40), room=st.integers(1, 60), policy=st.sampled_from(["left", "right"]))
+def test_a_cut_prompt_is_within_the_limit_and_keeps_as_much_as_fits(
+    chat: Callable[..., Any], text: str, room: int, policy: Any
+) -> None:
+    """One token a byte: what is left of the text is its beginning or its end, and one character more would not fit."""
+    tokenizer = chat()
+    assume("<|im_" not in text)
+    prompt, frame = Prompt("p", f"?{text}!"), len(encoder(tokenizer)(Prompt("p", "")))
+    cut = encoder(tokenizer, max_prompt_tokens=room, long_prompts=policy)
+    if room <= frame:
+        with pytest.raises(DataError, match=f"prompt 'p': without its last user message it has {frame} tokens already"):
+            cut(prompt)
+        return
+    ids = cut(prompt)
+    data = f"?{text}!".encode()
+    left = len(ids) - frame
+    kept = data[-left:] if policy == "left" else data[:left]
+    assert shown(tokenizer, ids) == f"<|im_start|>user\n{kept.decode()}<|im_end|>\n<|im_start|>assistant\n"
+    longest_character = 4
+    assert room - longest_character < len(ids) <= room or left == len(data)
+
+
+def test_a_prompt_is_cut_to_the_positions_that_the_model_has(words: Any) -> None:
+    tight = {"positions": 11, "max_tokens": 8}
+    assert encoder(words, **tight).room == 4
+    assert encoder(words, **tight, long_prompts="right")(Prompt("row 9", "w3 w4 w5 w6")) == (BOS, 3, 4, 5)
+
+
+def test_where_prompts_are_dropped_before_the_run_one_that_is_met_in_it_is_an_error(words: Any) -> None:
+    drops = encoder(words, max_prompt_tokens=4, long_prompts="drop")
+    assert drops(Prompt("p", "w3 w4 w5")) == (BOS, 3, 4, 5)
+    with pytest.raises(DataError, match=r"'row 9' has 5 tokens, over the limit of 4; .*drop takes out what is known"):
+        drops(Prompt("row 9", "w3 w4 w5 w6"))
+
+
+@pytest.mark.parametrize("template", ["[INST]{{ messages[0].content }}[/INST]", "{{ messages[0].content }}"])
+def test_a_template_without_a_mark_for_the_answer_is_pointed_out(chat: Callable[..., Any], template: str) -> None:
+    [warning] = encoder(chat(template=template)).warnings
+    assert warning.startswith("the chat template has no mark where the answer begins")
+    assert encoder(chat(template=template), chat_template="off").warnings == ()
+
+
+def test_a_template_with_a_mark_for_the_answer_is_not(chat: Callable[..., Any], words: Any) -> None:
+    strict = "{% if messages[0].role != 'system' %}{{ raise_exception('system first') }}{% endif %}"
+    assert encoder(chat()).warnings == encoder(words).warnings == ()
+    assert encoder(chat(template=strict + chat().chat_template)).warnings == ()
+    assert encoder(chat(template="{{ raise_exception('never') }}")).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("template", "place"),
+    [
+        ("{% for m in messages if m.role != 'system' %}{{ m.content }}{% endfor %}", "0 (system)"),
+        ("{{ messages[0].content }}", "1 (user)"),
+        ("{% for m in messages %}{{ m.content | upper }}{% endfor %}", "0 (system)"),
+    ],
+)
+def test_a_template_that_leaves_out_or_changes_a_message_is_refused(
+    chat: Callable[..., Any], template: str, place: str
+) -> None:
+    prompt = Prompt("row 3", ({"role": "system", "content": "be brief"}, {"role": "user", "content": "2+2?"}))
+    says = re.escape(f"'row 3': the chat template leaves out or changes the text of message {place}")
+    with pytest.raises(DataError, match=says):
+        encoder(chat(template=template))(prompt)
+
+
+def test_a_template_may_trim_a_message_and_shorten_earlier_answers(chat: Callable[..., Any]) -> None:
+    template = "{% for m in messages %}{{ m.content.split('</think>')[-1] | trim }};{% endfor %}"
+    turns = [("user", " 2+2? "), ("assistant", "<think>hm</think>4"), ("user", "sure?\n")]
+    prompt = Prompt("p", tuple({"role": role, "content": content} for role, content in turns))
+    tokenizer = chat(template=template)
+    assert shown(tokenizer, encoder(tokenizer)(prompt)) == "2+2?;4;sure?;"
 
 
 def test_a_prompt_that_leaves_no_room_for_its_completion_is_refused_with_row_and_positions(words: Any) -> None:
@@ -123,7 +236,8 @@ def test_messages_need_a_template(chat: Callable[..., Any], words: Any) -> None:
 
 
 def test_what_a_template_refuses_is_an_error_of_the_row(chat: Callable[..., Any]) -> None:
-    strict = chat(template="{% if messages[0].role != 'system' %}{{ raise_exception('system first') }}{% endif %}ok")
+    refusal = "{% if messages[0].role != 'system' %}{{ raise_exception('system first') }}{% endif %}"
+    strict = chat(template=refusal + "{{ messages[0].content }}")
     with pytest.raises(DataError, match="prompt 'row 3': the chat template refuses it: system first"):
         encoder(strict)(USER)
     assert encoder(strict)(Prompt("p", ({"role": "system", "content": "hi"},)))
