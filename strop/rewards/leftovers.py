@@ -50,6 +50,11 @@ class Leftovers:
         """Whether something in Python's own modules was replaced; what was added is let be."""
         return any(now != then and replaced(now, then) for now, then in self.modules)
 
+    def misled(self) -> bool:
+        """Whether one of the functions that every reward counts on was replaced: the next result might be wrong."""
+        now, then = self.modules[0]
+        return now != then and replaced(now, then)
+
     def spinning(self) -> bool:
         """Whether threads or processes that came from a reward use a processor while this one rests."""
         threads, others = limits.threads(), [pid for pid in limits.descendants(self.keeper) if pid != self.me]

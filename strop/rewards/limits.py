@@ -19,6 +19,8 @@ from collections.abc import Collection
 LINUX = sys.platform == "linux"
 SET_DEATH_SIGNAL, SET_ADOPTION = 1, 36
 """Options of prctl."""
+ARENAS = -8
+"""Option of mallopt: how many pools threads have. Each takes addresses by the 64 MiB, used or not."""
 ROUNDS = 50
 GIVE_UP_S = 3.0
 
@@ -44,6 +46,7 @@ def bound_memory(megabytes: int) -> None:
     """Let this process take `megabytes` MiB of addresses more than it has now, and write no core file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if LINUX:
+        ctypes.CDLL(None).mallopt(ARENAS, 2)
         most = address_space() + megabytes * 2**20
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 

@@ -10,9 +10,11 @@ so that what a reward prints is never taken for an answer.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import mmap
 import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from datetime import date, datetime
@@ -22,7 +24,7 @@ from typing import Any
 from strop.rewards.adapters import Question, Written
 from strop.rewards.values import Value
 
-LONGEST_LINE = 64 * 2**20
+LONGEST_LINE = 2**24
 """Bytes of a line from a worker beyond which it is no answer."""
 PIECE = 2**18
 IDLE = float("inf")
@@ -87,12 +89,14 @@ class Progress:
 
 
 def shared_file() -> int:
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("strop-reward")
-    else:
+    """A file of one page in memory, which cannot grow where the system can forbid it."""
+    if sys.platform != "linux":
         with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+            os.ftruncate(file.fileno(), mmap.PAGESIZE)
+            return os.dup(file.fileno())
+    descriptor = os.memfd_create("strop-reward", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     os.ftruncate(descriptor, mmap.PAGESIZE)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK)
     return descriptor
 
 

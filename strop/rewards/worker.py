@@ -107,6 +107,9 @@ class Worker:
             if any(value.error for value in values) and self.left.changed():
                 EXIT(SPOILED)  # an earlier call may be the cause: a new process tries this one again
             self.waiting.append([number, place, [value_row(value) for value in values]])
+            if self.left.misled():
+                self.retire("a reward replaced a part of Python")
+                return
             if CLOCK() - self.sent > FLUSH_S:
                 self.flush()
         self.flush()
@@ -136,8 +139,12 @@ class Worker:
         self.looked = CLOCK()
         reason = self.left.found()
         if reason:
-            self.retired = True
-            self.wire.sendall(line({"retire": reason}))
+            self.retire(reason)
+
+    def retire(self, reason: str) -> None:
+        self.flush()
+        self.retired = True
+        self.wire.sendall(line({"retire": reason}))
 
 
 def line(value: Any) -> bytes:
