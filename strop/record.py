@@ -164,7 +164,7 @@ def facts(config: Config, task: Task, model: str, ranks: int = 1) -> dict[str, s
     update = settings.updates * settings.passes
     return {
         "model": f"{config.model}  ({model})",
-        "task": f"{task.description}; {len(task.held_out(config.eval.prompts))} held out",
+        "task": f"{task.description}; {len(task.held_out(config.eval.prompts))} evaluated",
         "algorithm": f"{config.algorithm}: {config.row.summary}",
         "step": f"{rollout.prompts} prompts x {rollout.completions} completions with signal, at most "
         f"{rollout.max_tokens} tokens each; {update} update{'s' if update > 1 else ''}",

@@ -105,6 +105,8 @@ def evaluation_rows(results: Mapping[str, Evaluation]) -> list[list[str]]:
     rows.append(_row(f"maj@{shown[0].k}", [estimate(result.maj) for result in shown]))
     rows.append(_row("cut off", [f"{result.truncated:.1%}" for result in shown]))
     rows.append(_row("mean length", [f"{result.tokens:.1f} tokens" for result in shown]))
+    if any(result.unscorable for result in shown):
+        rows.append(_row("unscorable", [f"{result.unscorable} of {result.n * (result.k + 1)}" for result in shown]))
     for label in dict.fromkeys(label for result in shown for label in result.by):
         values = dict.fromkeys(value for result in shown for value in sorted(result.by.get(label, {}), key=_natural))
         rows += [_row(f"{label} {value}", [_share(result, label, value) for result in shown]) for value in values]

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
 import pytest
 
 from strop.cli.lines import (
@@ -87,3 +90,19 @@ def test_the_ledger_is_a_sum_that_can_be_checked() -> None:
 def test_the_verdict_tells_the_gain_with_its_interval() -> None:
     assert gain_line(summary()) == "improved: avg@8 +60.0 points [+58.0, +63.0], paired by prompt"
     assert gain_line({"verdict": "interrupted"}) == "interrupted"
+
+
+def test_what_could_not_be_scored_is_shown_last_with_its_reason_and_has_no_score() -> None:
+    failed = replace(rollout("odd", score=math.nan), error="r.py:f raised ValueError: " + "x" * 300)
+    prompt, best, last = sample_lines([group(failed, rollout("wrong"))])
+    assert best.split() == ["0.00", "3", "tokens", "wrong"]
+    assert last.startswith("   none          3 tokens  odd [unscorable: r.py:f raised ValueError: xxx")
+    assert last.endswith("(126 more)]")
+    assert "  2 unscorable  " in step_line(record(3, **{"rewards/unscorable": 2}), 50)
+    assert "unscorable" not in step_line(record(3, **{"rewards/unscorable": 0}), 50)
+
+
+def test_an_evaluation_tells_how_many_completions_could_not_be_scored_if_any() -> None:
+    rows = {row[0]: row[1:] for row in evaluation_rows({"a": evaluation(0.3), "b": evaluation(0.3, unscorable=7)})}
+    assert rows["unscorable"] == ["0 of 2304", "7 of 2304"]
+    assert "unscorable" not in {row[0] for row in evaluation_rows({"a": evaluation(0.3)})}
