@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 from typing import IO, Any, Protocol
@@ -53,7 +53,7 @@ def main() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
-    serve(find(sys.argv[1]), lines_until_the_end(sys.stdin), answers)
+    serve(find(sys.argv[1]), read_beside(sys.stdin, leave_soon), answers)
 
 
 def serve(tracker: Tracker, messages: Iterator[str], answers: IO[str]) -> None:
@@ -85,27 +85,31 @@ def answer(tracker: Tracker, message: dict[str, Any]) -> dict[str, str]:
     return {}
 
 
-def lines_until_the_end(source: IO[str]) -> Iterator[str]:
-    """The lines of `source`, read beside whatever the tracker does, which gets LEAVE_S from the end of them on."""
+def read_beside(source: IO[str], ended: Callable[[], None]) -> Iterator[str]:
+    """The lines of `source`; a thread reads on whatever the tracker does, and calls `ended` at the end of them."""
     queue: SimpleQueue[str] = SimpleQueue()
 
     def read() -> None:
         for line in source:
             queue.put(line)
+        ended()
         queue.put("")
-        timer = threading.Timer(LEAVE_S, end)
-        timer.daemon = True
-        timer.start()
 
     threading.Thread(target=read, daemon=True).start()
     while line := queue.get():
         yield line
 
 
-def end() -> None:
-    """Leave at once, with all that the tracker has started."""
-    for pid in family(os.getpid()):
-        os.kill(pid, signal.SIGKILL)
+def leave_soon() -> None:
+    """The run is over, or was killed: in LEAVE_S this process ends, with all that the tracker has started."""
+
+    def end() -> None:
+        for pid in family(os.getpid()):
+            os.kill(pid, signal.SIGKILL)
+
+    timer = threading.Timer(LEAVE_S, end)
+    timer.daemon = True
+    timer.start()
 
 
 if __name__ == "__main__":

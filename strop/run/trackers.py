@@ -90,18 +90,12 @@ class Trackers:
     """The trackers of one run. Every call returns at once, but for `finish`; none raises for what a tracker does."""
 
     def __init__(
-        self,
-        names: Sequence[str],
-        config: Mapping[str, Any],
-        folder: Path,
-        warned: Callable[[str], None],
-        *,
-        command: Callable[[str], Sequence[str]] = command_of,
+        self, names: Sequence[str], config: Mapping[str, Any], folder: Path, warned: Callable[[str], None]
     ) -> None:
         """Starts them. `warned` is called by whoever calls the methods, never by another thread."""
         self.warned = warned
         self.told: set[str] = set()
-        self.deliveries = [Delivery(name, Line(command(name))) for name in dict.fromkeys(names)]
+        self.deliveries = [Delivery(name, Line(command_of(name))) for name in dict.fromkeys(names)]
         start = {"config": sendable(config), "name": folder.name, "folder": str(folder.resolve())}
         for delivery in self.deliveries:
             delivery.queue.put({"start": start})
@@ -115,15 +109,15 @@ class Trackers:
             delivery.log({"step": step, "metrics": values})
         self._tell("; the run goes on")
 
-    def finish(self, summary: Mapping[str, Any], *, wait_s: float = FINISH_S) -> None:
-        """Wait until all is delivered, or `wait_s` have passed, and end every tracker."""
-        deadline = time.monotonic() + wait_s
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        """Wait until all is delivered, or FINISH_S have passed, and end every tracker."""
+        deadline = time.monotonic() + FINISH_S
         for delivery in self.deliveries:
             delivery.queue.put({"finish": {"summary": sendable(flattened(summary))}})
         for delivery in self.deliveries:
             delivery.thread.join(max(0.0, deadline - time.monotonic()))
             if delivery.thread.is_alive():
-                delivery.trouble = delivery.trouble or f"not done {wait_s:g} s after the run, so it was ended"
+                delivery.trouble = delivery.trouble or f"not done {FINISH_S:g} s after the run, so it was ended"
                 delivery.line.kill()
                 delivery.thread.join(1.0)  # a process in the middle of a write to a dead disk cannot even be killed
         self._tell("")

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
+from strop.run import trackers
 from strop.run.tracker_wandb import Wandb
-from strop.run.trackers import Trackers
 from tests.shape.source import ROOT
 
 pytestmark = pytest.mark.slow
@@ -30,12 +30,13 @@ WITHOUT = ["unshare", "-n"] if os.geteuid() == 0 else []
 SEND = f"""
 import json, sys
 from pathlib import Path
-from strop.run.trackers import Trackers
+from strop.run import trackers as module
+module.FINISH_S = 60
 warnings = []
-trackers = Trackers(sys.argv[1:2], {CONFIG!r}, Path(sys.argv[2]), warnings.append)
+trackers = module.Trackers(sys.argv[1:2], {CONFIG!r}, Path(sys.argv[2]), warnings.append)
 for step, metrics in json.loads(sys.argv[3]):
     trackers.log(step, metrics)
-trackers.finish({{"verdict": "improved"}}, wait_s=60)
+trackers.finish({{"verdict": "improved"}})
 print(json.dumps(warnings))
 """
 
@@ -166,12 +167,13 @@ def test_wandb_online_behind_a_proxy_that_never_answers_ends_with_the_run(
     for name, value in (("HTTPS_PROXY", address), ("WANDB_MODE", "online"), ("WANDB_API_KEY", "0" * 40)):
         monkeypatch.setenv(name, value)
     warnings: list[str] = []
-    trackers = Trackers(["wandb"], {}, tmp_path, warnings.append)
-    [delivery] = trackers.deliveries
-    trackers.log(1, {"loss": 0.5})
+    sent = trackers.Trackers(["wandb"], {}, tmp_path, warnings.append)
+    [delivery] = sent.deliveries
+    sent.log(1, {"loss": 0.5})
     while not calls:
         delivery.thread.join(0.01)
-    trackers.finish({}, wait_s=0.5)
+    monkeypatch.setattr(trackers, "FINISH_S", 0.5)
+    sent.finish({})
     assert warnings == [
         "tracker wandb: not done 0.5 s after the run, so it was ended",
         "tracker wandb lacks 1 of 1 rows; the run folder has them",

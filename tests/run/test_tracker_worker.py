@@ -14,7 +14,7 @@ import pytest
 from strop.run import trackers
 from strop.run.tracker_tensorboard import TensorBoard
 from strop.run.tracker_wandb import Trackio, Wandb
-from strop.run.tracker_worker import LONGEST, answer, find, lines_until_the_end, serve
+from strop.run.tracker_worker import LONGEST, answer, find, read_beside, serve
 from tests.shape.source import ROOT
 
 
@@ -72,8 +72,10 @@ def test_an_error_is_one_short_line_that_names_the_step(error: BaseException) ->
     assert len(answer(Recorder(ValueError("x" * 9999)), LOG)["error"]) == LONGEST
 
 
-def test_lines_are_those_of_the_source() -> None:
-    assert list(lines_until_the_end(io.StringIO("1\n2\n"))) == ["1\n", "2\n"]
+def test_lines_are_those_of_the_source_and_their_end_is_told() -> None:
+    ended: list[bool] = []
+    assert list(read_beside(io.StringIO("1\n2\n"), lambda: ended.append(True))) == ["1\n", "2\n"]
+    assert ended == [True]
 
 
 def test_every_name_of_the_configuration_is_a_tracker() -> None:

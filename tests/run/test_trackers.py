@@ -23,6 +23,10 @@ FAKE = Path(__file__).with_name("fake_tracker.py")
 CALLS = ("start", "log", "finish")
 
 
+def fake(folder: Path, deed: str = "", call: str = "") -> list[str]:
+    return [sys.executable, str(FAKE), str(folder), deed or "-", call or "-"]
+
+
 class Bed:
     """A folder, the trackers whose processes are fakes that do `deed` at `call`, and what they warned of."""
 
@@ -30,9 +34,10 @@ class Bed:
         self.folder = folder
         self.warnings: list[str] = []
         self.threads: set[int] = set()
-        command = [sys.executable, str(FAKE), str(folder), deed or "-", call or "-"]
         config = {"seed": 0, "task.file": "/home/somebody/data/train.jsonl"}
-        self.trackers = Trackers(names, config, folder, self.warned, command=lambda name: command)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(trackers, "command_of", lambda name: fake(folder, deed, call))
+            self.trackers = Trackers(names, config, folder, self.warned)
         self.lines = [delivery.line for delivery in self.trackers.deliveries]
 
     def warned(self, text: str) -> None:
@@ -110,13 +115,16 @@ def test_a_tracker_that_raises_is_told_once_and_counted(tmp_path: Path, call: st
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_a_tracker_that_hangs_takes_no_time_from_the_run_and_is_ended_with_it(tmp_path: Path, call: str) -> None:
+def test_a_tracker_that_hangs_takes_no_time_from_the_run_and_is_ended_with_it(
+    tmp_path: Path, call: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The tracker never comes back from `call`: had `log` or `finish` waited for it, they would not return either."""
     bed = Bed(tmp_path, "wait", call)
     until((tmp_path / "pid").exists)
     for step in range(5):
         bed.trackers.log(step, {"loss": 0.5})
-    bed.trackers.finish({}, wait_s=0.3)
+    monkeypatch.setattr(trackers, "FINISH_S", 0.3)
+    bed.trackers.finish({})
     assert "not done 0.3 s after the run, so it was ended" in bed.warnings[0]
     assert not is_running(int((tmp_path / "pid").read_text()))
     assert own_threads() == []
@@ -163,21 +171,19 @@ def test_what_a_tracker_prints_is_no_answer_and_no_line_of_the_runs_screen(
     assert capfd.readouterr() == ("", "")
 
 
-def test_one_tracker_in_trouble_takes_nothing_from_another(tmp_path: Path) -> None:
-    bad, good = tmp_path / "bad", tmp_path / "good"
-    bad.mkdir()
-    good.mkdir()
-    commands = {
-        "wandb": [sys.executable, str(FAKE), str(bad), "wait", "start"],
-        "trackio": [sys.executable, str(FAKE), str(good), "-", "-"],
-    }
+def test_one_tracker_in_trouble_takes_nothing_from_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folders = {"wandb": tmp_path / "bad", "trackio": tmp_path / "good"}
+    for folder in folders.values():
+        folder.mkdir()
+    monkeypatch.setattr(trackers, "command_of", lambda name: fake(folders[name], "wait" * (name == "wandb"), "start"))
+    monkeypatch.setattr(trackers, "FINISH_S", 0.3)
     warnings: list[str] = []
-    both = Trackers(["wandb", "trackio", "wandb"], {}, tmp_path, warnings.append, command=lambda name: commands[name])
+    both = Trackers(["wandb", "trackio", "wandb"], {}, tmp_path, warnings.append)
     both.log(1, {"loss": 0.5})
     until(lambda: both.deliveries[1].taken == 1)
-    both.finish({}, wait_s=0.3)
+    both.finish({})
     assert all("trackio" not in text for text in warnings)
-    assert [json.loads(row)["call"] for row in (good / "told.jsonl").read_text().splitlines()] == [*CALLS]
+    assert [json.loads(row)["call"] for row in (folders["trackio"] / "told.jsonl").read_text().splitlines()] == [*CALLS]
 
 
 def test_warnings_come_from_the_thread_of_the_run(tmp_path: Path) -> None:
