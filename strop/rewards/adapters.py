@@ -19,11 +19,15 @@ from strop.rewards.values import LONGEST_ANSWER, SHORT, Value, logged, one_line,
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a reward is told of a prompt: a text or a list of messages, the columns of its row, how errors name it."""
+    """What a reward is told of a prompt: a text or a list of messages, the columns of its row, how errors name it.
+
+    `rows` remembers what of the row each reward is handed, and whether it holds what a call might change.
+    """
 
     prompt: Any
     columns: Mapping[str, Any]
     label: str
+    rows: dict[str, tuple[dict[str, Any], bool]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ def one_by_one(reward: Reward, question: Question, written: Sequence[Written], l
     for each in written:
         try:
             given = given_to_verl(question, each) if reward.signature.form == "verl" else given_plainly(question, each)
-            places, names = reward.signature.arguments(given, rows_of(reward, question, 1)[0])
+            places, names = reward.signature.arguments(given, row_of(reward, question))
             outcomes.append(reward.function(*places, **names))
         except FAILURES as error:
             outcomes.append(error)
@@ -91,7 +95,7 @@ def one_by_one(reward: Reward, question: Question, written: Sequence[Written], l
 
 def at_once(reward: Reward, question: Question, written: Sequence[Written]) -> list[Value]:
     notes, count = Notes(), len(written)
-    rows = rows_of(reward, question, count)
+    rows = [row_of(reward, question) for _ in written]
     openrlhf = reward.signature.form == "openrlhf"
     try:
         given = given_to_openrlhf(question, written) if openrlhf else given_to_trl(question, written, notes)
@@ -139,10 +143,13 @@ def listed(found: Any, count: int) -> list[Any]:
     return list(scores)
 
 
-def rows_of(reward: Reward, question: Question, count: int) -> list[dict[str, Any]]:
-    """The columns that the reward is handed, once for each completion: what one call changes, no other sees."""
-    wanted = reward.signature.columns(question.columns)
-    return [{key: copied(question.columns[key]) for key in wanted} for _ in range(count)]
+def row_of(reward: Reward, question: Question) -> dict[str, Any]:
+    """The columns that the reward is handed: what one call changes in them, no other sees."""
+    if reward.name not in question.rows:
+        row = {key: question.columns[key] for key in reward.signature.columns(question.columns)}
+        question.rows[reward.name] = row, any(isinstance(value, Mapping | list | tuple) for value in row.values())
+    row, deep = question.rows[reward.name]
+    return copied(row) if deep else row
 
 
 def copied(value: Any) -> Any:
@@ -151,41 +158,39 @@ def copied(value: Any) -> Any:
     return [copied(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def given_plainly(question: Question, each: Written) -> dict[str, Any]:
-    return {"prompt": copied(question.prompt), "completion": each.text}
+def given_plainly(question: Question, each: Written) -> tuple[Any, ...]:
+    return question.prompt if isinstance(question.prompt, str) else copied(question.prompt), each.text
 
 
-def given_to_verl(question: Question, each: Written) -> dict[str, Any]:
-    return {
-        "solution_str": each.text,
-        "data_source": question.columns.get("data_source", ""),
-        "ground_truth": copied(ground_truth(question.columns)) if has_gold(question.columns) else None,
-        "extra_info": copied(question.columns.get("extra_info") or {}),
-    }
+def given_to_verl(question: Question, each: Written) -> tuple[Any, ...]:
+    """solution_str, data_source, ground_truth, extra_info."""
+    right = copied(ground_truth(question.columns)) if has_gold(question.columns) else None
+    return each.text, question.columns.get("data_source", ""), right, copied(question.columns.get("extra_info") or {})
 
 
-def given_to_trl(question: Question, written: Sequence[Written], notes: Notes) -> dict[str, Any]:
-    """TRL's arguments: a completion is a list of one message where the prompt is a list of messages."""
+def given_to_trl(question: Question, written: Sequence[Written], notes: Notes) -> tuple[Any, ...]:
+    """prompts, completions, completion_ids, trainer_state, log_extra, log_metric.
+
+    A completion is a list of one message where the prompt is a list of messages.
+    """
     chat = not isinstance(question.prompt, str)
-    return {
-        "prompts": [copied(question.prompt) for _ in written],
-        "completions": [[{"role": "assistant", "content": each.text}] if chat else each.text for each in written],
-        "completion_ids": [list(each.ids) for each in written],
-        "trainer_state": SimpleNamespace(global_step=written[0].step),
-        "log_extra": notes.for_each,
-        "log_metric": notes.for_all,
-    }
+    return (
+        [copied(question.prompt) for _ in written],
+        [[{"role": "assistant", "content": each.text}] if chat else each.text for each in written],
+        [list(each.ids) for each in written],
+        SimpleNamespace(global_step=written[0].step),
+        notes.for_each,
+        notes.for_all,
+    )
 
 
-def given_to_openrlhf(question: Question, written: Sequence[Written]) -> dict[str, Any]:
+def given_to_openrlhf(question: Question, written: Sequence[Written]) -> tuple[Any, ...]:
+    """queries, prompts, labels."""
     if not isinstance(question.prompt, str):
         raise TypeError("an OpenRLHF reward takes a prompt that is a text, and this one is a list of messages")
     right = gold(question.columns) if has_gold(question.columns) else None
-    return {
-        "queries": [question.prompt + each.text for each in written],
-        "prompts": [question.prompt] * len(written),
-        "labels": [copied(right) for _ in written],
-    }
+    queries = [question.prompt + each.text for each in written]
+    return queries, [question.prompt] * len(written), [copied(right) for _ in written]
 
 
 def voted(reward: Reward, question: Question, value: Value, each: Written) -> Value:

@@ -26,10 +26,10 @@ from strop.rewards.nest import START_S, Nest
 from strop.rewards.slots import Call, Job, Slot, Task
 from strop.rewards.values import Value, one_line
 
-AHEAD = 2
-"""Tasks a worker has at most: the one it is at, and the next."""
-QUICK_S = 0.05
-"""Only a worker that answered its last task this fast gets a next one before it is done."""
+AHEAD_S = 0.01
+"""Work that a worker is given beyond what it is at, as long as its last calls took."""
+OFTEN_S = 0.001
+"""How often the pool looks at its workers while jobs are submitted."""
 SILENT_S = 5.0
 """A worker that is in no call and says nothing for this long beyond its deadline has stopped answering."""
 GRACE_S = 0.2
@@ -49,6 +49,7 @@ class Pool:
         self.waiting: deque[Task] = deque()
         self.selector = selectors.DefaultSelector()
         self.rewards: Sequence[Described] = ()
+        self.looked = 0.0
         self.close = weakref.finalize(self, shut, nest, self.slots, self.selector)
         for _ in range(workers + 1):
             self.add()
@@ -85,35 +86,50 @@ class Pool:
         while job.left:
             self.step(NAP_S)
 
+    def glance(self) -> None:
+        """Hand out what waits, and look at the workers if that was not just now."""
+        self.hand_out()
+        if time.monotonic() - self.looked > OFTEN_S:
+            self.step(0.0)
+
     def step(self, longest: float) -> None:
         """Hand out what waits, take in what came, and end who is late; waits `longest` seconds at most."""
         self.hand_out()
-        for key, events in self.selector.select(min(longest, self.soonest())):
-            if events & selectors.EVENT_WRITE:
-                key.data.send()
+        for key, events in self.selector.select(min(longest, self.soonest()) if longest else 0.0):
             if events & selectors.EVENT_READ:
                 self.receive(key.data)
+            if events & selectors.EVENT_WRITE:
+                self.send(key.data)
         for slot in [*self.slots.values()]:
             if slot.state != "gone":
                 self.look(slot)
             if slot.state == "gone":
                 self.replace(slot)
+        self.looked = time.monotonic()
         self.hand_out()
 
     def hand_out(self) -> None:
-        while self.waiting and (slot := self.free()):
-            slot.ask(self.waiting.popleft())
-        for slot in self.slots.values():
-            wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if slot.out else 0)
-            if self.selector.get_key(slot.wire).events != wanted:
-                self.selector.modify(slot.wire, wanted, slot)
-
-    def free(self) -> Slot | None:
-        """A worker to give a task to: one at rest, if not enough work; else a quick one, for which it is the next."""
+        """Give work to those at rest, if not enough work, and the next to those who are nearly done."""
+        if not self.waiting:
+            return
         ready = [slot for slot in self.slots.values() if slot.state == "ready"]
-        if sum(bool(slot.tasks) for slot in ready) < self.workers:
-            return next((slot for slot in ready if not slot.tasks), None)
-        return next((slot for slot in ready if 0 < len(slot.tasks) < AHEAD and slot.took < QUICK_S), None)
+        busy = [slot for slot in ready if slot.tasks]
+        free = [slot for slot in busy if slot.load() < AHEAD_S / 2]
+        free += [slot for slot in ready if not slot.tasks][: max(self.workers - len(busy), 0)]
+        asked = free[:]
+        while self.waiting and free:
+            slot = min(free, key=Slot.load)
+            slot.ask(self.waiting.popleft())
+            if slot.load() >= AHEAD_S:
+                free.remove(slot)
+        for slot in asked:
+            self.send(slot)
+
+    def send(self, slot: Slot) -> None:
+        slot.send()
+        wanted = selectors.EVENT_READ | (selectors.EVENT_WRITE if slot.out else 0)
+        if self.selector.get_key(slot.wire).events != wanted:
+            self.selector.modify(slot.wire, wanted, slot)
 
     def receive(self, slot: Slot) -> None:
         starting = slot.state == "starting"

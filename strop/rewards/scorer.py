@@ -108,7 +108,7 @@ class Scorer:
         values: list[list[Value | None]] = [[None] * len(rows) for _ in self.parts]
         job = Job(question, head, rows, values, len(rows) * len(self.parts))
         self.runner.submit(job)
-        self.runner.step(0.0)
+        self.runner.glance()
         return job
 
     def question(self, prompt: Prompt) -> tuple[Question, str]:

@@ -14,7 +14,7 @@ something that the form hands over gives way to it.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
@@ -76,13 +76,11 @@ class Signature:
         wanted = self.columns(names)
         return [*wanted, *(key for key in looked if key in names and key not in wanted)]
 
-    def arguments(self, given: Mapping[str, Any], columns: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """The call's places and names: what the form hands over, by its name in GIVEN, and the columns wanted."""
-        named = {key: columns[key] for key in self.columns(columns)}
-        values = dict(zip(self.given, given.values(), strict=True))
+    def arguments(self, given: Sequence[Any], row: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The call's places and names: what the form hands over, in the order of `given`, and the columns of `row`."""
         if not self.by_name:
-            return tuple(values.values()), named
-        return (), named | {key: value for key, value in values.items() if self.wants(key)}
+            return tuple(given), dict(row)
+        return (), {**row, **{key: value for key, value in zip(self.given, given, strict=True) if self.wants(key)}}
 
     def missing(self, columns: Mapping[str, Any]) -> list[str]:
         """The parameters that a row with these columns leaves without a value."""

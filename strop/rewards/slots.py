@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import socket
 import time
 from collections import deque
@@ -12,8 +13,10 @@ from typing import Any, Literal
 
 from strop.rewards.adapters import Question
 from strop.rewards.values import Value
-from strop.rewards.wire import IDLE, PIECE, Lines, Progress, TooLong, decode
+from strop.rewards.wire import IDLE, PIECE, Lines, Progress, TooLong, decode, value_of
 
+KEEP = 0.7
+"""Share of what is known of a worker's pace that new answers leave."""
 State = Literal["starting", "ready", "gone"]
 
 
@@ -75,20 +78,27 @@ class Slot:
         self.end, self.told, self.garbled, self.late = "", False, False, False
         self.tasks: dict[int, Task] = {}
         self.messages = self.answers = 0
-        self.asked, self.took = self.born, 0.0
+        self.pace, self.open_calls = math.inf, 0
         self.lines, self.out = Lines(), deque[memoryview]()
         wire.setblocking(False)
 
     def ask(self, task: Task) -> None:
-        """Send a task, or as much of it as the wire takes now."""
+        """Put a task into what is to be sent."""
         if not self.tasks:
-            self.heard = self.asked = time.monotonic()
+            self.heard = time.monotonic()
         self.messages += 1
         self.tasks[self.messages] = task
+        self.open_calls += len(task.calls)
         self.out.append(memoryview(task.line(self.messages)))
-        self.send()
+
+    def load(self) -> float:
+        """Seconds that what it was asked may take, as its last calls went; infinite before the first."""
+        return self.open_calls * self.pace if self.open_calls else 0.0
 
     def send(self) -> None:
+        """Send what is to be sent, or as much of it as the wire takes now."""
+        if len(self.out) > 1:
+            self.out = deque([memoryview(b"".join(self.out))])
         while self.out:
             try:
                 taken = self.wire.send(self.out[0])
@@ -121,8 +131,10 @@ class Slot:
         if not text or self.state == "gone":
             return
         found = decode(text)
-        self.heard = time.monotonic()
+        before, self.heard = self.heard, time.monotonic()
         if isinstance(found, list):
+            took = (self.heard - before) / max(len(found), 1)
+            self.pace = took if self.pace == math.inf else KEEP * self.pace + (1 - KEEP) * took
             for number, place, values in found:
                 self.answer(self.tasks[number], number, place, [value_of(row) for row in values])
         elif "ready" in found:
@@ -138,9 +150,9 @@ class Slot:
             task.job.give(call.part, each, value)
         task.answered.add(place)
         self.answers += 1
+        self.open_calls -= 1
         if len(task.answered) == len(task.calls):
             del self.tasks[number]
-            self.took, self.asked = self.heard - self.asked, self.heard
 
     def gone(self, end: str, *, told: bool = False, garbled: bool = False, late: bool = False) -> None:
         """It is at its end: `told` by the worker itself, `garbled` by what it wrote, or `late`."""
@@ -174,11 +186,6 @@ class Slot:
         self.progress.close()
         with contextlib.suppress(OSError):
             self.wire.close()
-
-
-def value_of(row: Sequence[Any]) -> Value:
-    score, accuracy, logged, answer, error = row
-    return Value(score, accuracy, logged, answer, error)
 
 
 def how_it_ended(status: int) -> str:

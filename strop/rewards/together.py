@@ -15,6 +15,7 @@ from typing import Any
 
 FAILURES = (Exception, SystemExit, asyncio.CancelledError)
 """What a reward may raise without ending more than its own call."""
+NUMBERS = (float, int, bool)
 
 
 def settled(values: Sequence[Any], limit_s: float = 0.0) -> list[Any]:
@@ -22,7 +23,7 @@ def settled(values: Sequence[Any], limit_s: float = 0.0) -> list[Any]:
 
     One that is not there after `limit_s` seconds is cancelled and becomes a TimeoutError, if `limit_s` is not 0.
     """
-    if not any(map(inspect.isawaitable, values)):
+    if all(type(value) in NUMBERS or not inspect.isawaitable(value) for value in values):
         return list(values)
 
     async def settle(value: Any) -> Any:

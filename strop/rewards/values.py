@@ -49,6 +49,8 @@ def read(found: Any, name: str, label: str) -> Value:
     A dict may hold `acc`, the accuracy, `pred`, the answer as a text, and other numbers, which are logged; what else
     it holds is left out.
     """
+    if type(found) is float and math.isfinite(found):
+        return Value(found)
     try:
         if not isinstance(found, Mapping):
             return Value(None if found is None else number(found))

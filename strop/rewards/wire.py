@@ -33,6 +33,7 @@ CALLS = 2**20
 
 encode = json.JSONEncoder(separators=(",", ":")).encode
 decode = json.loads
+quoted = json.encoder.encode_basestring_ascii
 
 
 class TooLong(Exception):
@@ -133,8 +134,24 @@ def plain(value: Any) -> Any:
 
 def written_line(written: Written, *, ids: bool) -> str:
     """The JSON of a completion, with its ids or without."""
-    return encode([written.text, written.ids if ids else (), written.step, written.truncated])
+    truncated = "true" if written.truncated else "false"
+    return f"[{quoted(written.text)},{encode(written.ids) if ids else '[]'},{written.step},{truncated}]"
 
 
-def value_row(value: Value) -> list[Any]:
+def value_row(value: Value) -> Any:
+    """A value as JSON has it: the number alone, if there is no more to it."""
+    if value.score is not None and value.accuracy is None and not value.logged and not value.answer:
+        return value.score
     return [value.score, value.accuracy, value.logged, value.answer, value.error]
+
+
+def value_of(row: Any) -> Value:
+    """The way back.
+
+    Raises:
+        TypeError: it is no value.
+    """
+    if isinstance(row, float):
+        return Value(row)
+    score, accuracy, logged, answer, error = row
+    return Value(score, accuracy, logged, str(answer), str(error))

@@ -26,7 +26,7 @@ from strop.rewards.leftovers import Leftovers
 from strop.rewards.limits import bound_memory
 from strop.rewards.wire import CALLS, IDLE, PIECE, Lines, Progress, decode, encode, value_row
 
-FLUSH_S = 0.0005
+FLUSH_S = 0.002
 """Answers wait for others this long at most before they are sent."""
 LOOK_S, REST_S = 0.05, 0.02
 """How often a busy worker looks for what its rewards left behind, and after what rest."""
@@ -79,6 +79,7 @@ def live(wire: socket.socket, progress: Progress, find: Callable[[], list[Reward
         for text in lines.feed(piece):
             if not worker.retired:
                 worker.message(decode(text))
+        worker.rest()
 
 
 class Worker:
@@ -112,10 +113,15 @@ class Worker:
                 return
             if CLOCK() - self.sent > FLUSH_S:
                 self.flush()
-        self.flush()
+        self.progress.since[0] = IDLE
         self.tidy()
-        if CLOCK() - self.looked > LOOK_S:
-            self.look()
+
+    def rest(self) -> None:
+        """Between messages: send the answers, and look around if that was long ago."""
+        if not self.retired:
+            self.flush()
+            if CLOCK() - self.looked > LOOK_S:
+                self.look()
 
     def flush(self) -> None:
         """Send the answers that wait."""
