@@ -225,6 +225,14 @@ def fetched(repository: str, revision: str, *, code: bool) -> Path:
     return folder
 
 
+def shown(text: str) -> str:
+    """The name without the place of a folder on this machine: of /data/mine/model, model."""
+    bare = text.removeprefix(CODE)
+    path = Path(bare.rpartition("@")[0] if text.startswith(CODE) else bare).expanduser()
+    hub = HUB_ID.match(bare.partition("@")[0]) and not path.is_dir()
+    return bare if hub or bare.startswith(assets.PREFIX) else path.name
+
+
 def model_record(text: str) -> dict[str, str]:
     """What a run keeps of where its model came from: the name, the hub's commit, and the code that may run, if any."""
     place = locate(text)

@@ -22,6 +22,7 @@ from strop.batch.split import MicroBatch, pack, split
 from strop.check.layouts import narrow
 from strop.check.real import bounded, real_case
 from strop.check.trials import real_trials
+from strop.cli.main import run
 from strop.config.load import load as load_config
 from strop.policy.lora import Lora, add, trained, wrapped
 from strop.policy.mesh import ALONE
@@ -174,7 +175,7 @@ def test_two_ranks_train_the_adapters_of_one_process(parallel: str, alone: Path,
     assert [process.returncode for process in processes] == [0, 0], printed
     assert read_rows(tmp_path / "two" / "ledger.jsonl") == read_rows(alone / "ledger.jsonl")
     for name in ("adapter_model.safetensors", "optimizer.safetensors"):
-        mine, theirs = (load_file(run / "checkpoints/step-000002" / name) for run in (tmp_path / "two", alone))
+        mine, theirs = (load_file(folder / "checkpoints/step-000002" / name) for folder in (tmp_path / "two", alone))
         assert mine.keys() == theirs.keys()
         assert all((mine[key].double() - theirs[key].double()).abs().max() < 1e-5 for key in mine)
 
@@ -194,6 +195,13 @@ def test_a_run_begins_as_its_base_saves_adapters_alone_and_goes_on_from_them(alo
     assert read_rows(folder / "evaluations.jsonl")[0]["avg"] == pytest.approx(after["avg"], abs=1e-9)
     config = json.loads((folder / "checkpoints/step-000002/adapter_config.json").read_text())
     assert config["base_model_name_or_path"] == "strop:tiny"
+
+
+def test_a_run_of_adapters_is_evaluated_at_its_newest_ones(alone: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["eval", str(alone), "--json"]) == 0
+    [told] = json.loads(capsys.readouterr().out)
+    after = read_rows(alone / "evaluations.jsonl")[-1]
+    assert (told["avg"], told["greedy"]) == (pytest.approx(after["avg"], abs=1e-9), after["greedy"])
 
 
 def test_adapters_that_are_not_trained_on_are_merged_and_every_weight_trains(alone: Path, tmp_path: Path) -> None:
