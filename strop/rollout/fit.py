@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from strop.rollout.encode import Encoder
 from strop.tasks.mixture import left_out
-from strop.tasks.task import Listed, Task
+from strop.tasks.task import Task, Warned
 from strop.types import Prompt
 
 FIRST = 32
@@ -28,7 +28,7 @@ def fitting(task: Task, encode: Encoder, tick: Callable[[int, int], None]) -> tu
         if len(encode.whole(prompt)) > encode.room:
             long.append(prompt)
         tick(done + 1, len(prompts))
-    said = [*encode.warnings, *(task.warnings if isinstance(task, Listed) else ())]
+    said = [*encode.warnings, *(task.warnings if isinstance(task, Warned) else ())]
     if long:
         task = dropped(task, long, encode) if encode.long_prompts == "drop" else cut(task, long, encode)
         said.append(told(long, len(prompts), encode))

@@ -91,7 +91,8 @@ class Rows:
             ConfigError: a reward needs a column that a row lacks.
         """
         scorer.check((*self.rows, *self.held))
-        return FileTask(self.name, self.rows, self.held, scorer, seed, self.counted, self.warnings)
+        warnings = tuple(filter(None, [*self.warnings, scorer.warning]))
+        return FileTask(self.name, self.rows, self.held, scorer, seed, self.counted, warnings)
 
 
 def read_rows(

@@ -38,6 +38,10 @@ class Rescored:
     def description(self) -> str:
         return f"{self.task.description}, scored by {self.scorer.name}"
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(filter(None, [self.scorer.warning]))
+
     def prompt(self, draw: int) -> Prompt:
         return self.task.prompt(draw)
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from strop.errors import DataError
 from strop.tasks.shares import Shares, quotas
-from strop.tasks.task import Listed, Task
+from strop.tasks.task import Listed, Task, Warned
 from strop.types import Completion, Prompt, Verdict
 
 
@@ -32,9 +32,9 @@ class Mixture:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What its tasks have to say of their data."""
-        listed = [(name, task) for name, task in self.tasks.items() if isinstance(task, Listed)]
-        return tuple(f"{name}: {text}" for name, task in listed for text in task.warnings)
+        """What its tasks have to say, with their names."""
+        warned = [(name, task) for name, task in self.tasks.items() if isinstance(task, Warned)]
+        return tuple(f"{name}: {text}" for name, task in warned for text in task.warnings)
 
     def prompt(self, draw: int) -> Prompt:
         place, draw_of_task = self.shares.of(draw)

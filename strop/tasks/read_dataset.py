@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from strop.errors import ConfigError, DataError
 from strop.names import did_you_mean, nearest
+from strop.tasks.read_csv import read_csv
+from strop.tasks.read_jsonl import read_jsonl
 from strop.tasks.read_parquet import ROWS, arrow_rows, once_each
 from strop.tasks.rows import Fault, Row
 
@@ -28,7 +31,8 @@ def read_dataset(file: str, subset: str, split: str, split_key: str) -> Iterator
     table = _split(_loaded(file, subset), file, split, split_key).with_format("arrow")
     once_each(table.column_names, file)
     for before in range(0, len(table), ROWS):
-        yield from arrow_rows(table[before : before + ROWS], f"{file} ({split})", before)
+        batch = _read(file, partial(table.__getitem__, slice(before, before + ROWS)))
+        yield from arrow_rows(batch, f"{file} ({split})", before)
 
 
 def _loaded(file: str, subset: str) -> Any:
@@ -38,10 +42,9 @@ def _loaded(file: str, subset: str) -> Any:
     if path.is_dir() and _was_saved(path):
         if subset:
             raise ConfigError(f"task.data.subset: {file} was written by save_to_disk and has no subset {subset!r}")
-        return _read(file, lambda: library.load_from_disk(str(path)))
+        return _read(file, partial(library.load_from_disk, str(path)))
     name, _, revision = (str(path), "", "") if path.is_dir() else file.partition("@")
-    given = {"name": subset or None, "revision": revision or None}
-    return _read(file, lambda: library.load_dataset(name, **given))
+    return _read(file, partial(library.load_dataset, name, subset or None, revision=revision or None))
 
 
 def _was_saved(path: Path) -> bool:
@@ -56,7 +59,7 @@ def _library() -> Any:
     return datasets
 
 
-def _read(file: str, load: Any) -> Any:
+def _read(file: str, load: Callable[[], Any]) -> Any:
     try:
         with _quiet():
             return load()
@@ -65,19 +68,33 @@ def _read(file: str, load: Any) -> Any:
         raise DataError(f"task.file: {file} is no folder, and the hub cannot be asked for it; {hint}") from error
     except Exception as error:  # the library raises any of a dozen types, its own and Arrow's
         reason = str(error.__cause__ or error).strip().splitlines() or [type(error).__name__]
-        raise DataError(f"task.file: {file} cannot be read as a dataset: {reason[0]}") from error
+        text = _fault(Path(file).expanduser()) or f"task.file: {file} cannot be read as a dataset: {reason[0]}"
+        raise DataError(text) from error
+
+
+def _fault(folder: Path) -> str:
+    """The first fault in the text files of a folder, with its line, which Arrow does not tell; "" if there is none."""
+    readers = {".jsonl": read_jsonl, ".json": read_jsonl, ".csv": read_csv}
+    for path in sorted(folder.rglob("*")) if folder.is_dir() and not _was_saved(folder) else ():
+        rows = readers[path.suffix](path) if path.suffix in readers else ()
+        found = next((row for row in rows if isinstance(row, Fault)), None)
+        if found:
+            return str(found)
+    return ""
 
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """No progress bars meanwhile: the screen is strop's."""
+    """No progress bars and no log lines meanwhile: the screen is strop's."""
     import datasets
 
-    shown = datasets.is_progress_bar_enabled()
+    shown, level = datasets.is_progress_bar_enabled(), datasets.logging.get_verbosity()
     datasets.disable_progress_bars()
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)
     try:
         yield
     finally:
+        datasets.logging.set_verbosity(level)
         if shown:
             datasets.enable_progress_bars()
 

@@ -24,7 +24,7 @@ def read_parquet(path: Path) -> Iterator[Row | Fault]:
 
     count = 0
     try:
-        with pq.ParquetFile(path) as file:
+        with path.open("rb") as data, pq.ParquetFile(data) as file:
             once_each(file.schema_arrow.names, str(path))
             for batch in file.iter_batches(ROWS, use_threads=False):
                 yield from arrow_rows(batch, str(path), count)
@@ -63,7 +63,7 @@ def _cells(column: Any) -> list[Any]:
     """The values of a column. Arrow checks no text, so bad UTF-8 turns up only here: cell by cell, then."""
     try:
         return [_pairs(value) for value in column.to_pylist()]
-    except ValueError:
+    except (ValueError, OverflowError):
         return [_cell(value) for value in column]
 
 
@@ -72,7 +72,7 @@ def _cell(value: Any) -> Any:
         return _pairs(value.as_py())
     except UnicodeDecodeError as error:
         return Bad(f"not UTF-8 at byte {error.start + 1} of the text")
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         return Bad(f"cannot be read: {str(error).splitlines()[0]}")
 
 

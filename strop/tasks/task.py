@@ -45,13 +45,18 @@ class Task(Protocol):
 
 
 @runtime_checkable
-class Listed(Protocol):
-    """A task whose prompts are known before the run, so that some can be taken out, and its data has been looked at."""
+class Warned(Protocol):
+    """A task that has something to say before it is trained."""
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What is odd about the data, one line each."""
+        """What is odd about its data or its rewards, one line each."""
         ...
+
+
+@runtime_checkable
+class Listed(Protocol):
+    """A task whose prompts are known before the run, so that some can be taken out."""
 
     def without(self, ids: Collection[str], why: str) -> Task:
         """The same task without the prompts of these ids, which are counted in its description as `why`.

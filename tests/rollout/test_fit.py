@@ -12,7 +12,8 @@ from strop.errors import DataError
 from strop.rollout.encode import Encoder
 from strop.rollout.fit import fitting
 from strop.tasks.arithmetic import Arithmetic
-from strop.tasks.file_task import FileTask
+from strop.tasks.file_task import FileTask, Rows
+from strop.tasks.find import Rescored
 from strop.tasks.mixture import mix
 from strop.types import Prompt
 from tests.tasks.fakes import file_task, scorer, write_jsonl
@@ -87,6 +88,15 @@ def test_each_task_of_a_mixture_loses_its_own_long_prompts(words: Any) -> None:
     assert {prompt.id for prompt in map(left.prompt, range(64))} == {"d.jsonl/id2", "d.jsonl 2/id1"}
     assert said.startswith("2 of 6 prompts have more than 4 tokens")
     assert left.description.count("1 over 4 tokens and dropped") == 2
+
+
+def test_a_reward_without_a_deadline_is_told() -> None:
+    without = scorer()
+    without.warning = "reward f runs in this process"
+    rows = (Prompt("a", "?"), Prompt("b", "!"))
+    assert Rows("d", rows[:1], rows[1:], "", ("odd",)).task(without, 0).warnings == ("odd", without.warning)
+    assert Rescored(Arithmetic(), without).warnings == (without.warning,)
+    assert Rescored(Arithmetic(), scorer()).warnings == ()
 
 
 def test_what_is_odd_about_the_data_and_the_template_is_told(tmp_path: Path, chat: Callable[..., Any]) -> None:

@@ -1,4 +1,4 @@
-"""A scorer of one function, and files of rows."""
+"""A scorer of one function that runs in this process, and files of rows."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from strop.rewards.scorer import Scorer, Scoring, make_scorer
+from strop.rewards.find import as_reward
+from strop.rewards.here import Here
+from strop.rewards.scorer import Part, Scorer
 from strop.tasks.file_task import FileTask, read_rows
 from strop.tasks.reading import Source, kind_of
 
 
 def scorer(function: Callable[..., Any] = lambda prompt, completion: 1.0) -> Scorer:
-    return make_scorer((), Scoring(), function=function)
+    reward = as_reward(function)
+    return Scorer([Part(reward.name, name=reward.name)], 0, Here([reward]))
 
 
 def file_task(path: Path, held_out: Path | None = None, *, seed: int = 0, reward: Any = None, **how: Any) -> FileTask:
@@ -31,7 +34,8 @@ def write_jsonl(path: Path, rows: Sequence[Any]) -> Path:
 
 
 def write_parquet(path: Path, rows: Sequence[Mapping[str, Any]]) -> Path:
-    pq.write_table(pa.Table.from_pylist(list(rows)), path)
+    names = {name: None for row in rows for name in row}
+    pq.write_table(pa.table({name: [row.get(name) for row in rows] for name in names}), path)
     return path
 
 

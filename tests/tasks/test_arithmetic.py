@@ -77,7 +77,9 @@ def test_a_completion_is_right_if_it_ends_with_the_right_digit_after_a_mark(
 ) -> None:
     task = Arithmetic()
     prompt = arithmetic.as_prompt("4+7-2".ljust(FIELD, ".") + "=")
-    assert task.score(prompt, [completion(text, finish)]) == [score]
+    [verdict] = task.score(prompt, [completion(text, finish)])
+    assert (verdict.score, verdict.answer) == (score, arithmetic.answer(completion(text, finish)))
+    task.close()
 
 
 def test_styles_are_told_apart() -> None:
@@ -106,7 +108,7 @@ def test_no_demonstrated_style_alone_is_right_more_than_seventy_percent_of_the_t
         prompt = arithmetic.as_prompt(problem(rng, rng.choice(SIZES), held_out=False))
         shown, ends = demonstration(rng, str(prompt.content), prompt.columns["answer"])
         made = completion(shown, "stop" if ends else "length")
-        right.setdefault(task.labels(prompt, made)["style"], []).extend(task.score(prompt, [made]))
+        right.setdefault(task.labels(prompt, made)["style"], []).append(task.score(prompt, [made])[0].score)
     assert set(right) == set(SHARES)
     assert all(sum(scores) / len(scores) < 0.70 for scores in right.values())
 
