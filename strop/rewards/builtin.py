@@ -5,13 +5,14 @@ Each is an ordinary reward in its own module, with an `answer` beside it; nothin
 
 from __future__ import annotations
 
+from strop.errors import DataError
 from strop.rewards.gold import has_gold
 from strop.types import Prompt
 
 BUILTIN = {
     "math": "strop.rewards.maths:score",
-    "boxed": "strop.rewards.extract:boxed",
-    "hash": "strop.rewards.extract:hashed",
+    "boxed": "strop.rewards.boxed:score",
+    "hash": "strop.rewards.hashes:score",
     "choice": "strop.rewards.choice:score",
     "format": "strop.rewards.formats:score",
     "length": "strop.rewards.length:score",
@@ -21,6 +22,29 @@ BUILTIN = {
 NEED_GOLD = frozenset({"math", "boxed", "hash", "choice"})
 
 
-def lacking(use: str, prompt: Prompt) -> list[str]:
-    """What a built-in reward needs of a row beyond its parameters, and the row has not."""
-    return ["answer"] if use in NEED_GOLD and not has_gold(prompt.columns) else []
+def lacking(use: str, prompt: Prompt) -> str:
+    """What a built-in reward needs of a row beyond its parameters and does not find, in a sentence; "" if nothing."""
+    if use in NEED_GOLD and not has_gold(prompt.columns):
+        here = ", ".join(prompt.columns) or "none"
+        names = "answer, solution, ground_truth, reward_model.ground_truth or label"
+        return f"{use} needs the right answer, and prompt {prompt.label} has no column {names}; it has {here}"
+    if use == "code":
+        from strop.rewards.code_cases import cases_of
+
+        try:
+            cases_of(prompt.columns, prompt.content if isinstance(prompt.content, str) else "")
+        except DataError as error:
+            return f"{error} (prompt {prompt.label})"
+    return ""
+
+
+def get_ready(use: str, sandbox: str) -> None:
+    """Ask a built-in reward whether it can work here.
+
+    Raises:
+        ConfigError: it cannot; the message says what to do.
+    """
+    if use == "code":
+        from strop.rewards.code import ready
+
+        ready("unsafe" if sandbox == "unsafe" else "auto")

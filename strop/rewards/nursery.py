@@ -47,8 +47,8 @@ Find = Callable[[], list[Reward]]
 def serve(control: socket.socket, setup: Setup, find: Find, *, warm: bool) -> None:
     """Fork and kill workers as the run says, until it closes the socket or ends; then end every one."""
     limits.adopt_orphans()
-    parent = os.getppid()
-    before = sockets()
+    os.environ.update(setup.environment())
+    parent, before = os.getppid(), sockets()
     try:
         found = find() if warm else None
         control.sendall(line({"cold": "" if found is None else why_cold(before)}))

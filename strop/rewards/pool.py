@@ -11,6 +11,7 @@ else that the process was asked goes to others.
 from __future__ import annotations
 
 import itertools
+import math
 import selectors
 import time
 import weakref
@@ -28,6 +29,8 @@ from strop.rewards.values import Value, one_line
 
 AHEAD_S = 0.01
 """Work that a worker is given beyond what it is at, as long as its last calls took."""
+SHORT_S = 0.0005
+"""Work that is not worth dealing over several workers."""
 OFTEN_S = 0.001
 """How often the pool looks at its workers while jobs are submitted."""
 SILENT_S = 5.0
@@ -71,11 +74,15 @@ class Pool:
         singles = [part for part in range(len(self.rewards)) if part not in grouped]
         if places:
             self.waiting.extend(Task(job, [Call(part, tuple(places))]) for part in grouped)
-        pieces = 1 if self.waiting else self.workers
+        pieces = 1 if self.waiting or self.pace() * len(job.rows) * len(singles) < SHORT_S else self.workers
         for piece in range(pieces if singles else 0):
             calls = [Call(part, (place,)) for place in places[piece::pieces] for part in singles]
             if calls:
                 self.waiting.append(Task(job, calls))
+
+    def pace(self) -> float:
+        """Seconds that a call took of late, where calls were quickest; infinite before the first."""
+        return min((slot.pace for slot in self.slots.values()), default=math.inf)
 
     def finish(self, job: Job) -> None:
         """Work until every value of the job is there.
@@ -156,8 +163,8 @@ class Pool:
         return self.deadline_s * len(call.places) - call.spent
 
     def soonest(self) -> float:
-        """Seconds until the first worker is late."""
-        now, soonest = time.monotonic(), NAP_S
+        """Seconds until the first worker may be late: one that is in no call may begin one at once."""
+        now, soonest = time.monotonic(), min(NAP_S, self.deadline_s)
         for slot in self.slots.values():
             running = slot.running()
             if running:

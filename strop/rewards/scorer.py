@@ -17,6 +17,7 @@ from strop.errors import ConfigError
 from strop.names import did_you_mean, nearest
 from strop.rewards.adapters import Question, Written
 from strop.rewards.builtin import lacking
+from strop.rewards.described import Described
 from strop.rewards.find import Reward, as_reward, short_name
 from strop.rewards.here import Here
 from strop.rewards.nest import Nest, forked, other_threads, started
@@ -77,7 +78,9 @@ class Scorer:
         """Refuse a prompt whose row lacks what a reward needs or cannot be handed over, with ConfigError."""
         for prompt in prompts:
             for part, reward in zip(self.parts, self.rewards, strict=True):
-                refuse(reward.name, reward.signature.missing(prompt.columns) or lacking(part.use, prompt), prompt)
+                problem = missing(reward, prompt) or lacking(part.use, prompt)
+                if problem:
+                    raise ConfigError(f"task.reward: {problem}")
             try:
                 self.question(prompt)
             except TypeError as error:
@@ -148,12 +151,15 @@ class Scorer:
         self.runner.close()
 
 
-def refuse(name: str, missing: Sequence[str], prompt: Prompt) -> None:
-    if missing:
-        raise ConfigError(
-            f"task.reward: {name} has the parameter {missing[0]!r}, and prompt {prompt.label} has no such "
-            f"column; it has {', '.join(prompt.columns) or 'none'}. Rename it or give it a default"
-        )
+def missing(reward: Described, prompt: Prompt) -> str:
+    """What a prompt's row lacks that the reward's parameters ask for, in a sentence; "" if nothing."""
+    names = reward.signature.missing(prompt.columns)
+    if not names:
+        return ""
+    return (
+        f"{reward.name} has the parameter {names[0]!r}, and prompt {prompt.label} has no such column; "
+        f"it has {', '.join(prompt.columns) or 'none'}. Rename it or give it a default"
+    )
 
 
 def make_scorer(parts: Sequence[Part], scoring: Scoring, *, function: Callable[..., Any] | None = None) -> Scorer:

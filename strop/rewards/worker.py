@@ -20,6 +20,7 @@ from typing import Any
 
 from strop.errors import ConfigError
 from strop.rewards.adapters import Question, Written, values_of
+from strop.rewards.builtin import get_ready
 from strop.rewards.described import Described
 from strop.rewards.find import Reward, find_reward
 from strop.rewards.leftovers import Leftovers
@@ -46,13 +47,19 @@ class Setup:
     sandbox: str
     path: tuple[str, ...]
 
+    def environment(self) -> dict[str, str]:
+        """What rewards can read of it: the built-in `code` keeps within the deadline itself, and asks for a sandbox."""
+        return {"STROP_SANDBOX": self.sandbox, "STROP_DEADLINE_S": str(self.deadline_s)}
+
 
 def load(setup: Setup) -> list[Reward]:
     """The rewards that a worker finds by name; only that of the accuracy keeps what it votes on.
 
     Raises:
-        ConfigError: one cannot be found, imported or called.
+        ConfigError: one cannot be found, imported or called, or cannot work here.
     """
+    for use in setup.uses:
+        get_ready(use, setup.sandbox)
     rewards = [find_reward(use) for use in setup.uses]
     return [each if place == setup.accuracy else replace(each, voted=None) for place, each in enumerate(rewards)]
 

@@ -426,7 +426,7 @@ def leaves_sleeping_threads() -> Any:
     return 1.0
 
 
-@kept
+@hostile
 def leaves_a_thread_that_holds_the_interpreter() -> Any:
     sys.setswitchinterval(100.0)
     _thread(spin)

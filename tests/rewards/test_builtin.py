@@ -1,0 +1,37 @@
+"""The rewards that strop brings are ordinary ones, named in a table."""
+
+from __future__ import annotations
+
+import pytest
+
+from strop.errors import ConfigError
+from strop.rewards.builtin import BUILTIN, NEED_GOLD, get_ready, lacking
+from strop.rewards.find import find_reward
+from strop.types import Prompt
+
+
+@pytest.mark.parametrize("name", BUILTIN)
+def test_a_built_in_takes_one_completion_and_whatever_columns_there_are(name: str) -> None:
+    signature = find_reward(name).signature
+    assert (signature.form, signature.everything, signature.needs) == ("plain", True, frozenset())
+
+
+def test_those_that_compare_with_the_right_answer_want_a_row_that_has_one() -> None:
+    assert set(BUILTIN) > NEED_GOLD
+    for name in NEED_GOLD:
+        assert lacking(name, Prompt("p", "", {"level": 1})).startswith(f"{name} needs the right answer, and prompt 'p'")
+        assert lacking(name, Prompt("p", "", {"reward_model": {"ground_truth": "4"}})) == ""
+    assert lacking("format", Prompt("p", "")) == lacking("mine.py:score", Prompt("p", "")) == ""
+
+
+def test_code_wants_a_row_with_cases_that_can_be_run() -> None:
+    assert "has no test cases" in lacking("code", Prompt("p", "", {"level": 1}))
+    assert lacking("code", Prompt("p", "", {"tests": [{"input": "1", "output": "1"}]})) == ""
+
+
+def test_code_without_a_sandbox_is_refused_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ConfigError, match="sandbox"):
+        get_ready("code", "auto")
+    get_ready("code", "unsafe")
+    get_ready("mine.py:score", "auto")
