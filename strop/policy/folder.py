@@ -141,12 +141,15 @@ def check_auto_map(value: Any, name: str, file: str) -> None:
 
 
 def walked(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every key of nested objects and lists with its value."""
-    pairs = value.items() if isinstance(value, dict) else (("", inner) for inner in value)
-    for key, inner in pairs:
-        yield str(key), inner
-        if isinstance(inner, dict | list):
-            yield from walked(inner)
+    """Every key of nested objects and lists with its value, however deep."""
+    left = [value]
+    while left:
+        held = left.pop()
+        pairs = held.items() if isinstance(held, dict) else (("", inner) for inner in held)
+        for key, inner in pairs:
+            yield str(key), inner
+            if isinstance(inner, dict | list):
+                left.append(inner)
 
 
 def check_adapter(folder: Path, name: str) -> dict[str, Any]:

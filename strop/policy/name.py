@@ -49,7 +49,7 @@ class Place:
 
     folder    config, weights and tokenizer of the whole model
     adapter   the PEFT folder whose adapters lie over it, if the name means one
-    base      the name of the whole model, with its revision and without leave to run code
+    base      the name of the whole model, with the commit of a hub's, and without leave to run code
     commit    the hub's commit of the whole model; "" for a folder
     code      the 40 hex digits that allow its code to run; "" forbids it
     """
@@ -136,8 +136,9 @@ def is_adapters(folder: Path) -> bool:
 def whole_model(name: Name, folder: Path) -> Place:
     code = check_code(name, folder) if name.code else ""
     check_model(folder, name.location, code=bool(code))
-    base = f"{name.location}@{name.revision}" if name.kind == "hub" and name.revision else name.location
-    return Place(folder, base, commit=commit_of(folder), code=code)
+    commit = commit_of(folder)
+    base = f"{name.location}@{commit or name.revision}" if name.kind == "hub" else name.location
+    return Place(folder, base, commit=commit, code=code)
 
 
 def local(name: Name) -> Path:
@@ -207,6 +208,7 @@ def fetched(repository: str, revision: str, *, code: bool) -> Path:
     Asked once a process: whatever is read of a model is of one commit, also where its branch moves on meanwhile.
     """
     from huggingface_hub import hf_hub_download, snapshot_download
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
     kinds = [*DESCRIPTIONS, *(["*.py"] if code else [])]
     try:
@@ -220,6 +222,11 @@ def fetched(repository: str, revision: str, *, code: bool) -> Path:
     except ConfigError:
         raise
     except Exception as error:  # hub, network and cache have errors of their own
+        if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+            raise ConfigError(
+                f"model: {repository!r} has no safetensors weights on the hub, and pickles are never fetched; name a "
+                "model that has, or convert it: https://huggingface.co/docs/safetensors/convert-weights"
+            ) from error
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ConfigError(f"model: cannot fetch {repository!r} from the Hugging Face hub: {reason}") from error
     return folder

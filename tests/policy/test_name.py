@@ -10,11 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from huggingface_hub.errors import EntryNotFoundError
 from huggingface_hub.utils import are_progress_bars_disabled
 
 from strop import assets
 from strop.errors import ConfigError
-from strop.policy.name import Name, code_hash, locate, model_record, parse, wrong
+from strop.policy.name import Name, code_hash, locate, model_record, parse, shown, wrong
 from tests.policy.hub import cache
 
 COMMIT, OTHER = "a" * 40, "0123456789abcdef0123456789abcdef01234567"
@@ -91,9 +92,9 @@ def test_a_folder_without_a_config_is_refused(tmp_path: Path) -> None:
 def test_a_hubs_model_is_found_in_its_cache_and_known_by_its_commit(hub: Path, model: Path) -> None:
     cache(hub, "someone/tiny", model, commit=COMMIT)
     place = locate("someone/tiny")
-    assert (place.commit, place.base, place.code) == (COMMIT, "someone/tiny", "")
+    assert (place.commit, place.base, place.code) == (COMMIT, f"someone/tiny@{COMMIT}", "")
     assert place.folder == hub / "hub" / "models--someone--tiny" / "snapshots" / COMMIT
-    record = {"name": "someone/tiny", "base": "someone/tiny", "commit": COMMIT, "code": ""}
+    record = {"name": "someone/tiny", "base": f"someone/tiny@{COMMIT}", "commit": COMMIT, "code": ""}
     assert model_record("someone/tiny") == record
 
 
@@ -116,6 +117,33 @@ def test_a_model_that_the_hub_cannot_give_is_one_line(name: str, hub: Path) -> N
     ) as caught:
         locate(name)
     assert "\n" not in str(caught.value)
+
+
+def test_a_hubs_model_without_safetensors_is_not_fetched(
+    hub: Path, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise EntryNotFoundError("404 Client Error")
+
+    cache(hub, "someone/pickled", model, commit=COMMIT)
+    monkeypatch.setattr("huggingface_hub.hf_hub_download", gone)
+    with pytest.raises(ConfigError, match="'someone/pickled' has no safetensors weights on the hub, .* convert it"):
+        locate("someone/pickled")
+
+
+@pytest.mark.parametrize(
+    "text, short",
+    [
+        ("strop:tiny", "strop:tiny"),
+        ("Qwen/Qwen3-0.6B@v1", "Qwen/Qwen3-0.6B@v1"),
+        ("/home/alice/models/mine", "mine"),
+        ("~/mine", "mine"),
+        (f"remote-code:/home/alice/mine@{COMMIT}", "mine"),
+        (f"remote-code:a/b@{COMMIT}", f"a/b@{COMMIT}"),
+    ],
+)
+def test_a_name_is_shown_without_the_place_of_a_folder(text: str, short: str) -> None:
+    assert shown(text) == short
 
 
 def test_a_download_shows_its_progress(monkeypatch: pytest.MonkeyPatch) -> None:
