@@ -142,10 +142,8 @@ class Session:
         return lines[-1] if lines else ""
 
     def close(self) -> None:
-        """End the program and all that it started."""
-        if self.folder:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.kill()
+        """End the program and all that it started. A bubblewrap that is still at its beginning is two processes."""
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
         for pipe in (self.stdin, self.stdout, self.stderr):
             pipe.close()
@@ -199,7 +197,7 @@ def start(program: str, kind: Kind, *, limits: Limits, until: float) -> Session:
             stderr=subprocess.PIPE,
             env=ENVIRONMENT,
             cwd=folder or "/",
-            start_new_session=bool(folder),
+            start_new_session=True,
         )
     except OSError as error:
         shutil.rmtree(folder, ignore_errors=True)

@@ -80,8 +80,27 @@ def below(ancestor: int) -> set[int]:
     return known
 
 
+def marked(mark: str) -> set[int]:
+    """The processes that have this in their environment."""
+    pids = set[int]()
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            pids |= {int(path.parent.name)} if mark.encode() in path.read_bytes() else set()
+        except OSError:
+            continue
+    return pids
+
+
 def gone(pids: set[int], seconds: float = 5.0) -> bool:
+    """Whether these processes end; one that has ended and that nobody has waited for counts as gone."""
     until = time.monotonic() + seconds
-    while time.monotonic() < until and any(Path(f"/proc/{pid}/stat").exists() for pid in pids):
+    while time.monotonic() < until and any(map(runs, pids)):
         time.sleep(0.01)
-    return not any(Path(f"/proc/{pid}/stat").exists() for pid in pids)
+    return not any(map(runs, pids))
+
+
+def runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    except OSError:
+        return False

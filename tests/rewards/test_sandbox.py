@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from strop.errors import ConfigError, RewardError
 from strop.rewards import sandbox
 from strop.rewards.sandbox import INSTALL, Ended, Limits, describe, require, start
 from tests.rewards import probes
-from tests.rewards.sandboxed import ROOT, below, found, gone, needs_bubblewrap, ran
+from tests.rewards.sandboxed import ROOT, below, found, gone, marked, needs_bubblewrap, ran
 
 WHO = ("root", "user")
 
@@ -86,6 +87,17 @@ def test_a_session_that_closes_leaves_no_process() -> None:
     assert len(pids) >= 4
     session.close()
     assert gone(pids)
+
+
+@needs_bubblewrap
+def test_a_sandbox_that_is_given_up_while_it_starts_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """bubblewrap is then two processes, of which the second does not know yet that it is to end with the first."""
+    mark = f"given-up-{os.getpid()}"
+    monkeypatch.setitem(sandbox.ENVIRONMENT, "STROP_MARK", mark)
+    for place in range(40):
+        with suppress(RewardError):
+            start("pass", "auto", limits=Limits(), until=time.monotonic() + place / 4000).close()
+    assert gone(marked(mark))
 
 
 @needs_bubblewrap
