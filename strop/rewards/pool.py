@@ -24,7 +24,7 @@ from strop.errors import ConfigError, RewardError
 from strop.rewards.adapters import too_long
 from strop.rewards.described import Described
 from strop.rewards.nest import START_S, Nest
-from strop.rewards.slots import Call, Job, Slot, Task
+from strop.rewards.slots import Blame, Call, Job, Slot, Task
 from strop.rewards.values import Value, one_line
 
 AHEAD_S = 0.01
@@ -207,26 +207,27 @@ class Pool:
         self.nest.kill(slot.number)
         slot.close()
         for task in reversed(tasks):
-            rest = [call for call in task.open() if not (blamed and blamed[0] is task and call is blamed[1])]
+            rest = [call for call in task.open() if not (blamed and call is blamed.call)]
             if rest:
                 self.waiting.appendleft(Task(task.job, rest))
         if blamed:
-            self.settle(slot, *blamed)
+            self.settle(slot, blamed)
         if not slot.said:
             self.failed_to_start(slot)
         self.add()
 
-    def settle(self, slot: Slot, task: Task, call: Call, spent: float) -> None:
+    def settle(self, slot: Slot, blame: Blame) -> None:
         """The call that a worker died of: asked again about each completion alone, asked again once, or given up."""
-        job, name = task.job, self.rewards[call.part].name
+        job, call = blame.task.job, blame.call
+        name = self.rewards[call.part].name
         place, *others = call.places
         if others:
             alone = [Task(job, [Call(call.part, (each,))]) for each in call.places]
             self.waiting.extendleft(reversed(alone))
         elif slot.late:
             job.give(call.part, place, Value(error=too_long(name, job.question.label, self.deadline_s)))
-        elif slot.answers and not call.again and spent < self.limit(call):
-            self.waiting.appendleft(Task(job, [replace(call, spent=call.spent + spent, again=True)]))
+        elif not blame.sure and not call.again and blame.spent < self.limit(call):
+            self.waiting.appendleft(Task(job, [replace(call, spent=blame.spent, again=True)]))
         else:
             text = f"reward {name}: {slot.end} while it scored a completion of prompt {job.question.label}"
             job.give(call.part, place, Value(error=one_line(text)))

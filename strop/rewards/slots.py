@@ -67,6 +67,16 @@ class Task:
         return [call for place, call in enumerate(self.calls) if place not in self.answered]
 
 
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """The call that a worker died of, how long that took, and whether nothing else can have been the cause."""
+
+    task: Task
+    call: Call
+    spent: float
+    sure: bool
+
+
 class Slot:
     """One worker. `said` is what it told of its rewards, `end` how it ended."""
 
@@ -77,7 +87,8 @@ class Slot:
         self.said: list[dict[str, Any]] = []
         self.end, self.told, self.garbled, self.late = "", False, False, False
         self.tasks: dict[int, Task] = {}
-        self.messages = self.answers = 0
+        self.messages = 0
+        self.first: Task | None = None
         self.pace, self.open_calls = math.inf, 0
         self.lines, self.out = Lines(), deque[memoryview]()
         wire.setblocking(False)
@@ -87,6 +98,7 @@ class Slot:
         if not self.tasks:
             self.heard = time.monotonic()
         self.messages += 1
+        self.first = self.first or task
         self.tasks[self.messages] = task
         self.open_calls += len(task.calls)
         self.out.append(memoryview(task.line(self.messages)))
@@ -149,7 +161,6 @@ class Slot:
         for each, value in zip(call.places, values, strict=True):
             task.job.give(call.part, each, value)
         task.answered.add(place)
-        self.answers += 1
         self.open_calls -= 1
         if len(task.answered) == len(task.calls):
             del self.tasks[number]
@@ -158,20 +169,20 @@ class Slot:
         """It is at its end: `told` by the worker itself, `garbled` by what it wrote, or `late`."""
         self.state, self.end, self.told, self.garbled, self.late = "gone", end, told, garbled, late
 
-    def blamed(self) -> tuple[Task, Call, float] | None:
-        """The call that it died of, of which task, and how long that took.
+    def blamed(self) -> Blame | None:
+        """The call that it died of. None if it had nothing to answer, or left by itself.
 
-        The one it was in; if it was in none, or wrote nonsense, the first that it has not answered. None if it had
-        nothing to answer, or left by itself.
+        That is the call it was in; if it was in none, or wrote nonsense, the first that it has not answered.
         """
         running = self.running()
         if self.told or not self.tasks:
             return None
         if running and not self.garbled:
             task, place, since = running
-            return task, task.calls[place], time.monotonic() - since
+            first = place == 0 and task is self.first
+            return Blame(task, task.calls[place], time.monotonic() - since, sure=first)
         task = next(iter(self.tasks.values()))
-        return task, task.open()[0], 0.0
+        return Blame(task, task.open()[0], 0.0, sure=False)
 
     def running(self) -> tuple[Task, int, float] | None:
         """The call that it is in: of which task, its place there, and since when. None between calls."""

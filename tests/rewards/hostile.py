@@ -756,7 +756,7 @@ def lowers_its_priority() -> Any:
 
 @kept
 def leaks() -> Any:
-    LEAKED.append(bytearray(2**28))
+    LEAKED.append(bytearray(2**27))
     return 1.0
 
 

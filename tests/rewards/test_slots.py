@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from strop.rewards.adapters import Question
-from strop.rewards.slots import Call, Job, Slot, Task, how_it_ended
+from strop.rewards.slots import Blame, Call, Job, Slot, Task, how_it_ended
 from strop.rewards.wire import CALLS, IDLE, LONGEST_LINE, PIECE, Progress
 
 
@@ -100,7 +100,7 @@ def test_nonsense_ends_it_and_is_the_fault_of_the_first_call_without_an_answer(
     assert (slot.state, slot.end) == ("gone", "it wrote what is no answer")
     blamed = slot.blamed()
     assert blamed is not None
-    assert blamed[1] is task.calls[0]
+    assert (blamed.call, blamed.sure) == (task.calls[0], False)
 
 
 def test_a_flood_without_a_line_s_end_is_cut_off(ends: tuple[Slot, socket.socket]) -> None:
@@ -127,9 +127,23 @@ def test_the_call_that_it_is_in_is_to_blame_for_its_end(ends: tuple[Slot, socket
     say(wire, {"ended": -9})
     slot.receive()
     assert slot.end == "its process was ended by signal 9"
-    task, call, spent = slot.blamed() or (None, None, 0.0)
-    assert (task, call) == (second, second.calls[1])
-    assert 2.0 <= spent < 3.0
+    blamed = slot.blamed()
+    assert blamed is not None
+    assert (blamed.task, blamed.call, blamed.sure) == (second, second.calls[1], False)
+    assert 2.0 <= blamed.spent < 3.0
+
+
+def test_only_of_its_very_first_call_is_it_sure_that_nothing_else_was_the_cause(
+    ends: tuple[Slot, socket.socket],
+) -> None:
+    slot, _ = ends
+    task = singles(job(2), 0, 1)
+    slot.ask(task)
+    for place, sure in ((0, True), (1, False)):
+        slot.progress.since[0], slot.progress.mark[0] = time.monotonic(), 1 * CALLS + place
+        blamed = slot.blamed()
+        assert blamed is not None
+        assert (blamed.call, blamed.sure) == (task.calls[place], sure)
 
 
 def test_one_that_dies_between_calls_is_the_fault_of_the_first_without_an_answer(
@@ -143,7 +157,7 @@ def test_one_that_dies_between_calls_is_the_fault_of_the_first_without_an_answer
     slot.receive()
     slot.receive()
     assert slot.end == "it ended"
-    assert slot.blamed() == (task, task.calls[1], 0.0)
+    assert slot.blamed() == Blame(task, task.calls[1], 0.0, sure=False)
 
 
 def test_one_that_retires_or_had_nothing_to_do_blames_nobody(ends: tuple[Slot, socket.socket]) -> None:
