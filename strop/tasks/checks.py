@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from strop.names import did_you_mean, nearest
@@ -75,49 +75,63 @@ def _bad_message(message: Any) -> str:
     return "" if message["role"].strip() else "has an empty 'role'"
 
 
-def looked_at(row: Row) -> Iterator[tuple[str, Any]]:
-    """The columns of a row that have a value, and the answer inside verl's `reward_model` as one of its own."""
-    for name, value in row.values.items():
-        if value is not None:
-            yield name, value
+GROUND_TRUTH = "reward_model.ground_truth"
+
+
+def value_at(row: Row, column: str) -> Any:
+    """What a row has in a column; GROUND_TRUTH is the answer inside verl's `reward_model`."""
+    if column != GROUND_TRUTH:
+        return row.values.get(column)
     inner = row.values.get("reward_model")
-    if isinstance(inner, Mapping) and inner.get("ground_truth") is not None:
-        yield "reward_model.ground_truth", inner["ground_truth"]
+    return inner.get("ground_truth") if isinstance(inner, Mapping) else None
 
 
 def of_one_type(rows: Checked, labels: Mapping[str, str]) -> Checked:
     """The rows, those with a value of another type than most rows have in its column marked."""
-    counts: dict[str, Counter[str]] = {}
-    first: dict[tuple[str, str], str] = {}
+    good = [row for row in rows if isinstance(row, Row)]
+    mixed: dict[str, Mapping[str, tuple[int, str]]] = {}
+    for column in {name: None for row in good for name in row.values} | {GROUND_TRUTH: None}:
+        found = types_of(good, column)
+        if len(found) > 1:
+            mixed[column] = found
+    return [_typed(row, mixed, labels) if isinstance(row, Row) else row for row in rows] if mixed else rows
+
+
+def types_of(rows: Sequence[Row], column: str) -> dict[str, tuple[int, str]]:
+    """Type in words -> how many rows have it in a column, and where the first stands; nulls are of no type."""
+    counts: Counter[type] = Counter(map(type, [value_at(row, column) for row in rows]))
+    counts.pop(type(None), None)
+    if len(counts) < 2:
+        return {}
+    found: dict[str, tuple[int, str]] = {}
     for row in rows:
-        for name, value in looked_at(row) if isinstance(row, Row) else ():
-            kind = type_of(value)
-            counts.setdefault(name, Counter())[kind] += 1
-            first.setdefault((name, kind), row.where)
-    usual = {name: kinds.most_common(1)[0][0] for name, kinds in counts.items() if len(kinds) > 1}
-    return [_typed(row, usual, first, labels) if isinstance(row, Row) else row for row in rows] if usual else rows
+        value = value_at(row, column)
+        if value is not None:
+            count, first = found.get(type_of(value), (0, row.where))
+            found[type_of(value)] = (count + 1, first)
+    return found
 
 
-def _typed(
-    row: Row, usual: Mapping[str, str], first: Mapping[tuple[str, str], str], labels: Mapping[str, str]
-) -> Row | Fault:
-    for name, value in looked_at(row):
-        kind = type_of(value)
-        if kind != usual.get(name, kind):
-            text = f"is {kind} here, and {usual[name]} in most rows, such as {first[name, usual[name]]}"
-            return Fault(row.where, f"{text}: a column holds one type", labels.get(name, name))
+def _typed(row: Row, mixed: Mapping[str, Mapping[str, tuple[int, str]]], labels: Mapping[str, str]) -> Row | Fault:
+    for column, found in mixed.items():
+        value = value_at(row, column)
+        usual = max(found, key=lambda kind: found[kind][0])
+        if value is not None and type_of(value) != usual:
+            text = f"is {type_of(value)} here, and {usual} in most rows, such as {found[usual][1]}"
+            return Fault(row.where, f"{text}: a column holds one type", labels.get(column, column))
     return row
 
 
 def with_answer(rows: Checked, labels: Mapping[str, str]) -> Checked:
     """The rows, those without an answer marked, if the table has a column of answers at all."""
-    there = {name for row in rows if isinstance(row, Row) for name, _ in looked_at(row)}
-    column = next((name for name in ANSWERS if name in there), "")
+    good = [row for row in rows if isinstance(row, Row)]
+    there = (name for name in ANSWERS if any(value_at(row, name) is not None for row in good))
+    column = next(there, "")
     return [_answered(row, column, labels) if isinstance(row, Row) else row for row in rows] if column else rows
 
 
 def _answered(row: Row, column: str, labels: Mapping[str, str]) -> Row | Fault:
-    value = dict(looked_at(row)).get(column)
+    value = value_at(row, column)
     said = value.strip() if isinstance(value, str) else value
     if said not in (None, "", [], {}):
         return row

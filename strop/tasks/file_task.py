@@ -119,9 +119,10 @@ def read_rows(
         if not table.prompts:
             raise DataError(f"{table.name}: all of its {table.total} rows are malformed: {table.faults[0]}")
     kept = [unique(table.prompts) if duplicates == "drop" else table.prompts for table in tables]
-    held = kept[1] if held_out else set_aside(kept[0])
+    asked = list(map(question, kept[0]))
+    held = kept[1] if held_out else set_aside(kept[0], asked)
     taken = set(map(question, held))
-    rows = tuple(prompt for prompt in kept[0] if question(prompt) not in taken)
+    rows = tuple(prompt for prompt, name in zip(kept[0], asked, strict=True) if name not in taken)
     if not rows:
         text = "no prompt is left to train on once the held-out ones are set aside; add other rows"
         raise DataError(f"{source.file}: {text}")
@@ -133,9 +134,9 @@ def unique(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
     return tuple({prompt.id: prompt for prompt in reversed(prompts)}.values())[::-1]
 
 
-def set_aside(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:
-    """The prompts that are held out: the first row of one question in ten, by a hash of the question."""
-    first = {question(prompt): prompt for prompt in reversed(prompts)}
+def set_aside(prompts: Sequence[Prompt], asked: Sequence[str]) -> tuple[Prompt, ...]:
+    """The prompts that are held out: the first row of one question in ten, by the hashes of what they ask."""
+    first = dict(zip(reversed(asked), reversed(prompts), strict=True))
     return tuple(first[name] for name in sorted(first)[: max(1, len(first) // HELD_OUT_SHARE)])
 
 

@@ -12,8 +12,9 @@ import decimal
 import hashlib
 import json
 import math
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +68,7 @@ def row_of(where: str, values: Mapping[str, Any]) -> Row | Fault:
         return Fault(where, "is given twice", values.key)
     found: dict[str, Any] = {}
     for name, value in values.items():
-        if not is_text(name):
+        if not name.isascii() and not is_text(name):
             return Fault(where, "its name holds half a character (a lone surrogate)", name)
         try:
             found[name] = plain(value)
@@ -82,11 +83,12 @@ def plain(value: Any, depth: int = 0) -> Any:
     Raises:
         ValueError: nan, half a character, a key given twice, too deep, or a type that JSON has nothing for.
     """
-    if value is None or isinstance(value, bool | int):
+    kind = type(value)
+    if kind is str:
+        return value if value.isascii() else _whole_text(value)
+    if kind is int or kind is bool or value is None:
         return value
-    if isinstance(value, str):
-        return _whole_text(value)
-    if isinstance(value, float):
+    if kind is float:
         return _finite(value)
     if depth >= DEEPEST:
         raise ValueError(f"is nested more than {DEEPEST} deep")
@@ -114,22 +116,32 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         raise ValueError(f"its key {short(value.key)} is given twice")
     if not all(isinstance(key, str) for key in value):
         raise ValueError("has a mapping whose keys are no texts")
-    return {_whole_text(key): plain(item, depth + 1) for key, item in value.items() if item is not None}
+    return {
+        key if key.isascii() else _whole_text(key): plain(item, depth + 1)
+        for key, item in value.items()
+        if item is not None
+    }
+
+
+PLAIN: tuple[tuple[tuple[type, ...], Callable[[Any], Any]], ...] = (
+    ((datetime.date, datetime.time), lambda value: value.isoformat()),
+    ((datetime.timedelta,), lambda value: value.total_seconds()),
+    ((decimal.Decimal,), lambda value: format(value, "f") if value.is_finite() else float(value)),
+    ((bytes, bytearray, memoryview), lambda value: base64.b64encode(value).decode("ascii")),
+    ((uuid.UUID,), str),
+    ((str,), str.__str__),
+    ((int,), int),
+    ((float,), float),
+)
+"""What becomes of other types. The last three are of classes derived from JSON's own, such as an enum's."""
 
 
 def _other(value: Any, depth: int) -> Any:
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, datetime.timedelta):
-        return value.total_seconds()
-    if isinstance(value, decimal.Decimal):
-        return format(value, "f") if value.is_finite() else _finite(float(value))
-    if isinstance(value, bytes | bytearray | memoryview):
-        return base64.b64encode(value).decode("ascii")
-    if isinstance(value, uuid.UUID):
-        return str(value)
     if hasattr(value, "tolist"):  # an array or a scalar of NumPy
         return plain(value.tolist(), depth + 1)
+    for types, made in PLAIN:
+        if isinstance(value, types):
+            return plain(made(value), depth)
     raise ValueError(f"is a {type(value).__name__}, which JSON has nothing for")
 
 
@@ -146,8 +158,15 @@ def is_text(value: str) -> bool:
 
 def identity(values: Mapping[str, Any]) -> str:
     """16 hex digits that equal rows share and no others: a hash of all columns, those that are null left out."""
-    held = {name: _numbered(value) for name, value in values.items() if value is not None}
-    return hashlib.sha256(json.dumps(held, sort_keys=True).encode("ascii")).hexdigest()[:16]
+    held = {name: value for name, value in values.items() if value is not None}
+    text = json.dumps(held, sort_keys=True)
+    if WHOLE.search(text):
+        text = json.dumps(_numbered(held), sort_keys=True)
+    return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
+
+
+WHOLE = re.compile(r"\.0[,\]}]|\de\+\d")
+"""How json writes a float that is a whole number; texts may look so too."""
 
 
 def _numbered(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 import json
 import uuid
 from decimal import Decimal
@@ -14,6 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from strop.tasks.rows import DEEPEST, Fault, Row, identity, once, plain, row_of, short, type_of
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+class Level(enum.IntEnum):
+    HIGH = 3
+
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=5)
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | TEXT
@@ -48,6 +58,8 @@ def test_what_json_holds_stays_as_it_is_but_for_nulls_in_mappings(value: Any) ->
         (Decimal("1.50"), "1.50"),
         (Decimal("1E+3"), "1000"),
         (b"\x00\xff", "AP8="),
+        (Colour.RED, "red"),
+        (Level.HIGH, 3),
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
     ],
 )
