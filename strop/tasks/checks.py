@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from strop.names import did_you_mean, nearest
@@ -21,6 +23,20 @@ OTHER_NAMES = ("question", "problem", "input", "query", "instruction", "messages
 
 SPELLED = re.compile(r"\s*\[\s*\{\s*['\"](role|content)['\"]\s*:")
 """A list of messages that was written as text."""
+
+
+def each_once(check: Callable[[Row], Row | Fault], rows: Checked) -> Checked:
+    """What a check makes of every row that is right so far. Rows that share their values are checked once."""
+    made: dict[int, Row | Fault] = {}
+    return [row if isinstance(row, Fault) else _remembered(check, row, made) for row in rows]
+
+
+def _remembered(check: Callable[[Row], Row | Fault], row: Row, made: dict[int, Row | Fault]) -> Row | Fault:
+    key = id(row.values)
+    if key not in made:
+        made[key] = check(row)
+    found = made[key]
+    return row if isinstance(found, Row) and found.values is row.values else replace(found, where=row.where)
 
 
 def with_prompt(row: Row, label: str) -> Row | Fault:
@@ -94,7 +110,7 @@ def of_one_type(rows: Checked, labels: Mapping[str, str]) -> Checked:
         found = types_of(good, column)
         if len(found) > 1:
             mixed[column] = found
-    return [_typed(row, mixed, labels) if isinstance(row, Row) else row for row in rows] if mixed else rows
+    return each_once(partial(_typed, mixed=mixed, labels=labels), rows) if mixed else rows
 
 
 def types_of(rows: Sequence[Row], column: str) -> dict[str, tuple[int, str]]:
@@ -127,7 +143,7 @@ def with_answer(rows: Checked, labels: Mapping[str, str]) -> Checked:
     good = [row for row in rows if isinstance(row, Row)]
     there = (name for name in ANSWERS if any(value_at(row, name) is not None for row in good))
     column = next(there, "")
-    return [_answered(row, column, labels) if isinstance(row, Row) else row for row in rows] if column else rows
+    return each_once(partial(_answered, column=column, labels=labels), rows) if column else rows
 
 
 def _answered(row: Row, column: str, labels: Mapping[str, str]) -> Row | Fault:

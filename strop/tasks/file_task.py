@@ -37,7 +37,7 @@ class FileTask:
 
     @property
     def description(self) -> str:
-        different = len({question(prompt) for prompt in self.rows})
+        different = len(set(questions(self.rows)))
         left = f"{len(self.rows)} prompts to train on, {different} different, {len(self.held)} held out"
         return f"{self.name}, {self.counted}: {left}" if self.counted else f"{self.name}, {left}"
 
@@ -119,9 +119,9 @@ def read_rows(
         if not table.prompts:
             raise DataError(f"{table.name}: all of its {table.total} rows are malformed: {table.faults[0]}")
     kept = [unique(table.prompts) if duplicates == "drop" else table.prompts for table in tables]
-    asked = list(map(question, kept[0]))
+    asked = questions(kept[0])
     held = kept[1] if held_out else set_aside(kept[0], asked)
-    taken = set(map(question, held))
+    taken = set(questions(held))
     rows = tuple(prompt for prompt, name in zip(kept[0], asked, strict=True) if name not in taken)
     if not rows:
         text = "no prompt is left to train on once the held-out ones are set aside; add other rows"
@@ -149,6 +149,10 @@ def counts(table: Table, kept: Sequence[Prompt]) -> str:
     return ", ".join([*found, f"{dropped} copies dropped"] if dropped else found)
 
 
-def question(prompt: Prompt) -> str:
-    """A hash of what the policy is shown: equal for rows that ask the same, whatever their other columns."""
-    return hashlib.sha256(json.dumps(prompt.content, sort_keys=True).encode("ascii")).hexdigest()
+def questions(prompts: Sequence[Prompt]) -> list[str]:
+    """A hash of what each shows the policy: equal for rows that ask the same, whatever their other columns."""
+    made: dict[int, str] = {}
+    for content in (prompt.content for prompt in prompts):
+        if id(content) not in made:
+            made[id(content)] = hashlib.sha256(json.dumps(content, sort_keys=True).encode("ascii")).hexdigest()
+    return [made[id(prompt.content)] for prompt in prompts]

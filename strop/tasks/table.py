@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from strop.errors import DataError
-from strop.tasks.checks import of_one_type, with_answer, with_prompt
+from strop.tasks.checks import each_once, of_one_type, with_answer, with_prompt
 from strop.tasks.columns import PROMPT, check_columns, renamed
 from strop.tasks.reading import Source
 from strop.tasks.rows import Fault, Row, identity
@@ -40,41 +43,56 @@ def read_table(source: Source, columns: Mapping[str, str]) -> Table:
         DataError: the source cannot be read, or holds no rows.
         ConfigError: `columns` takes a column that no row has, a library is missing, or a split.
     """
-    rows = list(source.rows())
+    rows = list(shared(source.rows()))
     if not rows:
         raise DataError(f"{source.file}: it holds no rows")
     theirs = names_of(rows)
     if len(theirs) > MOST_COLUMNS:
         raise DataError(f"{source.file}: its rows have {len(theirs)} columns; a column's name is no place for data")
     warnings = check_columns(columns, theirs, source.name) if theirs else ()
-    rows = [renamed(row, columns) if isinstance(row, Row) and columns else row for row in rows]
-    rows = [with_prompt(row, columns.get(PROMPT, PROMPT)) if isinstance(row, Row) else row for row in rows]
+    rows = each_once(partial(renamed, columns=columns), rows) if columns else rows
+    rows = each_once(partial(with_prompt, label=columns.get(PROMPT, PROMPT)), rows)
     rows = with_answer(of_one_type(rows, columns), columns)
     faults = tuple(row for row in rows if isinstance(row, Fault))
     return Table(source.name, as_prompts([row for row in rows if isinstance(row, Row)]), faults, warnings)
 
 
+def shared(rows: Iterable[Row | Fault]) -> Iterator[Row | Fault]:
+    """The rows, equal ones with one mapping between them: public files repeat each row a hundred times."""
+    seen: dict[bytes, dict[str, Any]] = {}
+    for row in rows:
+        if isinstance(row, Fault):
+            yield row
+            continue
+        key = hashlib.sha256(json.dumps(row.values).encode("ascii")).digest()
+        yield Row(row.where, seen.setdefault(key, row.values))
+
+
 def names_of(rows: Sequence[Row | Fault]) -> list[str]:
     """The names of all columns, in the order in which they turn up."""
-    return list({name: None for row in rows if isinstance(row, Row) for name in row.values})
+    mappings = {id(row.values): row.values for row in rows if isinstance(row, Row)}
+    return list({name: None for values in mappings.values() for name in values})
 
 
 def as_prompts(rows: Sequence[Row]) -> tuple[Prompt, ...]:
     """The prompts of rows that are right. A column that some rows lack is null there, as it is in an Arrow table; where
     some of a column's numbers are whole and others not, all are floats, as they are there."""
+    mappings = {id(row.values): row.values for row in rows}
     names = [name for name in names_of(rows) if name != PROMPT]
-    floats = {name for name in names if len({type(row.values.get(name)) for row in rows} & {int, float}) == 2}
-    return tuple(as_prompt(row, names, floats) for row in rows)
+    floats = {
+        name for name in names if len({type(values.get(name)) for values in mappings.values()} & {int, float}) == 2
+    }
+    made = {key: as_prompt(values, names, floats) for key, values in mappings.items()}
+    return tuple(replace(made[id(row.values)], where=row.where) for row in rows)
 
 
-def as_prompt(row: Row, names: Sequence[str], floats: set[str]) -> Prompt:
-    asked: Any = row.values[PROMPT]
-    columns = {name: row.values.get(name) for name in names}
+def as_prompt(values: Mapping[str, Any], names: Sequence[str], floats: set[str]) -> Prompt:
+    asked: Any = values[PROMPT]
+    columns = {name: values.get(name) for name in names}
     for name in floats:
         value = columns[name]
         columns[name] = float(value) if isinstance(value, int) else value
-    content = asked if isinstance(asked, str) else tuple(asked)
-    return Prompt(id=identity({PROMPT: asked, **columns}), content=content, columns=columns, where=row.where)
+    return Prompt(identity({PROMPT: asked, **columns}), asked if isinstance(asked, str) else tuple(asked), columns)
 
 
 def strict(tables: Sequence[Table], most: int) -> tuple[str, ...]:
