@@ -12,6 +12,7 @@ import strop
 from strop.assets.tiny.make import make_tokenizer
 from strop.config.load import load
 from strop.errors import DataError, NumericsError
+from strop.policy.lora import trained
 from strop.policy.step import Learner
 from strop.prepare import check_prompts, make_folder, make_learner
 from strop.rewards.scorer import Scoring, make_scorer
@@ -28,6 +29,13 @@ def test_a_reference_is_loaded_only_where_the_row_reads_one(algorithm: str, has_
     assert learner.optimizer.settings.warmup_updates == 6
     if learner.reference is not None:
         assert not any(parameter.requires_grad for parameter in learner.reference.module.parameters())
+
+
+def test_the_reference_of_adapters_is_their_own_module_with_them_off_and_nothing_else_has_moments() -> None:
+    learner = make_learner(load(mapping={"algorithm": "grpo", "train": {"lora": {"rank": 2}}}))
+    assert learner.reference is not None and learner.reference.bare and not learner.policy.bare
+    assert learner.reference.module is learner.policy.module
+    assert len(learner.optimizer.masters) == len(trained(learner.policy.module)) == 42
 
 
 def test_a_prompt_over_the_limit_is_named_by_file_and_line(tmp_path: Path) -> None:

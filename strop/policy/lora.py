@@ -69,7 +69,6 @@ def inject(module: Any, layers: Sequence[str], *, rank: int, alpha: float, seed:
         base_model_name_or_path=name,
         revision=revision or None,
     )
-    module.requires_grad_(False)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         peft.inject_adapter_in_model(config, module, NAME)

@@ -84,7 +84,8 @@ def load_tokenizer(name: str) -> Any:
         ConfigError: it cannot be found or read, or would need code that comes with it.
     """
     place = locate(name)
-    own = place.adapter is not None and (place.adapter / "tokenizer_config.json").is_file()
+    # Leave to run code is for that of the base: no hash was taken of what lies beside the adapters.
+    own = place.adapter is not None and not place.code and (place.adapter / "tokenizer_config.json").is_file()
     with refusing(name, "its tokenizer", place.commit):
         return AutoTokenizer.from_pretrained(
             str(place.adapter if own else place.folder), trust_remote_code=bool(place.code)
@@ -123,27 +124,49 @@ def load(
     elif lora.rank:
         add(module, lora, base=place.base)
     module.to(target)  # type: ignore[arg-type]
+    return in_mode(module, gradient_checkpointing)
+
+
+def blueprint(name: str, *, dtype: str, gradient_checkpointing: bool = False, lora: Lora = OFF) -> PreTrainedModel:
+    """The module that `load` gives without its weights: made from its config alone, for `strop plan`.
+
+    The caller says, by a torch.device or a FakeTensorMode, what stands in the place of the weights.
+    """
+    place = locate(name)
+    with refusing(name, "its config", place.commit), quiet():
+        made = AutoModelForCausalLM.from_config(
+            config_of(place), dtype=getattr(torch, dtype), trust_remote_code=bool(place.code)
+        )
+    module = cast("PreTrainedModel", made)
+    if lora.rank:
+        add(module, lora, base=place.base)
+    return in_mode(module, gradient_checkpointing)
+
+
+def in_mode(module: PreTrainedModel, gradient_checkpointing: bool) -> PreTrainedModel:
     if gradient_checkpointing:
         checkpoint_activations(module)
-        module.train()  # transformers checkpoints in training mode only; with dropout at 0 nothing else differs
-    else:
-        module.eval()
-    return module
+        return module.train()  # transformers checkpoints in training mode only; with dropout at 0 nothing else differs
+    return module.eval()
+
+
+def config_of(place: Place) -> Any:
+    """The model's config, with every dropout off."""
+    config = AutoConfig.from_pretrained(str(place.folder), trust_remote_code=bool(place.code))
+    for key in [key for key in vars(config) if "drop" in key and isinstance(getattr(config, key), float)]:
+        setattr(config, key, 0.0)
+    return config
 
 
 def whole_model(name: str, place: Place, dtype: torch.dtype) -> PreTrainedModel:
     """The module without adapters, on the CPU."""
-    trusted = bool(place.code)
     with refusing(name, "it as a causal language model", place.commit), quiet():
-        config = AutoConfig.from_pretrained(str(place.folder), trust_remote_code=trusted)
-        for key in [key for key in vars(config) if "drop" in key and isinstance(getattr(config, key), float)]:
-            setattr(config, key, 0.0)
         loaded: Any = AutoModelForCausalLM.from_pretrained(
             str(place.folder),
-            config=config,
+            config=config_of(place),
             dtype=dtype,
             use_safetensors=True,
-            trust_remote_code=trusted,
+            trust_remote_code=bool(place.code),
             output_loading_info=True,
         )
     module, info = cast("tuple[PreTrainedModel, dict[str, list[str]]]", loaded)

@@ -122,6 +122,21 @@ def test_code_of_the_hash_that_was_named_runs_and_goes_with_what_is_saved(
     assert torch.equal(again(input_ids=ids).logits, module(input_ids=ids).logits)
 
 
+def test_leave_to_run_the_code_of_a_base_is_none_for_code_beside_its_adapters(own_code: Path, tmp_path: Path) -> None:
+    over = tmp_path / "over"
+    over.mkdir()
+    config = {"peft_type": "LORA", "base_model_name_or_path": str(own_code), "r": 2, "lora_alpha": 4}
+    (over / "adapter_config.json").write_text(json.dumps(config))
+    (over / "adapter_model.safetensors").touch()
+    (over / "tokenizer_config.json").write_text(json.dumps({"auto_map": {"AutoTokenizer": [None, "evil.Tokenizer"]}}))
+    (over / "evil.py").write_text("from pathlib import Path\nPath(__file__).with_name('ran').touch()\n")
+    tokenizer = load_tokenizer(f"remote-code:{over}@{code_hash(own_code)}")
+    assert tokenizer.get_vocab() == make_tokenizer().get_vocab()
+    with pytest.raises(ConfigError):
+        load_tokenizer(str(over))
+    assert not list(tmp_path.rglob("ran"))
+
+
 def test_code_of_another_repository_is_refused_also_where_code_may_run(own_code: Path) -> None:
     small = json.loads((own_code / "config.json").read_text())
     small["auto_map"]["AutoModelForCausalLM"] = "another/one--modeling.Model"
