@@ -1,7 +1,7 @@
 """What a reward is tried on: the data's own answers in the forms that models write them, and what must not be right.
 
 right     own answers, each in every form; one form at least must score right for nearly all rows
-wrong     another row's answer, an empty completion, the prompt again: must not score right
+wrong     answer of another row, an empty completion, the prompt again: must not score right
 any       huge, odd, cut off, made to break a checker: must give a number in time, the same one twice
 """
 
@@ -90,7 +90,7 @@ def own(prompt: Prompt) -> list[Try]:
 
 
 def others(prompt: Prompt, other: str, form: str, *, large: bool) -> list[Try]:
-    """What is no right answer, or hides one; `other` is another row's answer, `form` one that the reward reads."""
+    """What is no right answer, or hides one; `other` is answer of another row, `form` one that the reward reads."""
     write = FORMS.get(form, FORMS["bare"])
     answer = right_answer(prompt)
     whole = write(answer) if form != AS_IT_IS else str(gold(prompt.columns))
@@ -106,7 +106,7 @@ def others(prompt: Prompt, other: str, form: str, *, large: bool) -> list[Try]:
         Try("letters of all scripts", "any", f"{write(answer)} {SCRIPTS}"),
     ]
     if other:
-        tries.insert(0, Try("another row's answer", "wrong", write(other)))
+        tries.insert(0, Try("answer of another row", "wrong", write(other)))
     if large:
         tries += [Try(name, "any", text) for name, text in BREAKERS.items()]
         tries.append(Try("1 MB before it", "any", "I think. " * (MEGABYTE // 9) + whole))
