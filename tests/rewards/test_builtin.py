@@ -13,7 +13,8 @@ from strop.types import Prompt
 @pytest.mark.parametrize("name", BUILTIN)
 def test_a_built_in_takes_one_completion_and_whatever_columns_there_are(name: str) -> None:
     signature = find_reward(name).signature
-    assert (signature.form, signature.everything, signature.needs) == ("plain", True, frozenset())
+    needs = {"target_length"} if name == "length" else set[str]()
+    assert (signature.form, signature.everything, signature.needs) == ("plain", True, needs)
 
 
 def test_those_that_compare_with_the_right_answer_want_a_row_that_has_one() -> None:
