@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from strop.rewards import limits
-from tests.rewards.hostile import child, daemon
+from tests.rewards.hostile_kinds import child, daemon
 
 
 def apart(code: str, **how: Any) -> subprocess.CompletedProcess[str]:
     """A Python of its own that runs `code` with this test's helpers."""
-    text = f"import os, sys, time\nfrom strop.rewards import limits\nfrom tests.rewards.hostile import *\n{code}"
+    names = "from tests.rewards.hostile_time import *\nfrom tests.rewards.hostile_processes import *"
+    text = f"import os, socket, sys, threading, time\nfrom strop.rewards import limits\n{names}\n{code}"
     return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60, check=False, **how)
 
 
