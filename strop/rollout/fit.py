@@ -23,11 +23,12 @@ def fitting(task: Task, encode: Encoder, tick: Callable[[int, int], None]) -> tu
         DataError: a prompt cannot be encoded, is over the limit where that is an error, or none is left.
     """
     prompts = task.known()
-    long: list[Prompt] = []
-    for done, prompt in enumerate(prompts):
-        if len(encode.whole(prompt)) > encode.room:
-            long.append(prompt)
-        tick(done + 1, len(prompts))
+    tokens: dict[int, int] = {}
+    for done, prompt in enumerate(prompts, start=1):
+        if id(prompt.content) not in tokens:  # copies of a row share their content
+            tokens[id(prompt.content)] = len(encode.whole(prompt))
+        tick(done, len(prompts))
+    long = [prompt for prompt in prompts if tokens[id(prompt.content)] > encode.room]
     said = [*encode.warnings, *(task.warnings if isinstance(task, Warned) else ())]
     if long:
         task = dropped(task, long, encode) if encode.long_prompts == "drop" else cut(task, long, encode)

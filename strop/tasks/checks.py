@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -138,11 +138,11 @@ def _typed(row: Row, mixed: Mapping[str, Mapping[str, tuple[int, str]]], labels:
     return row
 
 
-def with_answer(rows: Checked, labels: Mapping[str, str]) -> Checked:
-    """The rows, those without an answer marked, if the table has a column of answers at all."""
+def with_answer(rows: Checked, labels: Mapping[str, str], read: Collection[str]) -> Checked:
+    """The rows, those without an answer marked, if the table has a column of answers that a reward reads."""
     good = [row for row in rows if isinstance(row, Row)]
-    there = (name for name in ANSWERS if any(value_at(row, name) is not None for row in good))
-    column = next(there, "")
+    names = [name for name in ANSWERS if name.partition(".")[0] in read]
+    column = next((name for name in names if any(value_at(row, name) is not None for row in good)), "")
     return each_once(partial(_answered, column=column, labels=labels), rows) if column else rows
 
 

@@ -12,7 +12,7 @@ from strop.errors import DataError
 from strop.rewards.scorer import Scorer
 from strop.tasks.order import place_of
 from strop.tasks.reading import Source
-from strop.tasks.table import Table, read_table, strict
+from strop.tasks.table import Reads, Table, read_table, strict
 from strop.tasks.votes import judged
 from strop.types import Completion, Prompt, Verdict
 
@@ -102,18 +102,19 @@ def read_rows(
     columns: Mapping[str, str] | None = None,
     duplicates: Literal["keep", "drop"] = "keep",
     max_bad: int = 0,
+    reads: Reads = list,
 ) -> Rows:
     """The rows of a source. None that asks what a held-out prompt asks is trained on.
 
     Without a source of held-out rows one different prompt in ten is held out (and at least one), by its first row,
     chosen by a hash of what it asks: the same ones for every seed. Rows that are equal in every column are counted, and
-    `drop` keeps the first.
+    `drop` keeps the first. An answer may be missing only where no reward reads it: see `read_table`.
 
     Raises:
         DataError: a source cannot be read, more than `max_bad` rows are malformed, or none is left to train on.
         ConfigError: `columns` takes a column that is not there, or a dataset has no such split.
     """
-    tables = [read_table(each, columns or {}) for each in (source, held_out) if each]
+    tables = [read_table(each, columns or {}, reads) for each in (source, held_out) if each]
     warnings = (*(warning for table in tables for warning in table.warnings), *strict(tables, max_bad))
     for table in tables:
         if not table.prompts:

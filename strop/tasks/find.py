@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from strop.errors import ConfigError, DataError
@@ -150,8 +151,14 @@ def file_task(settings: Any, seed: int, scorer: Scorer | None) -> FileTask:
         columns=data.columns,
         duplicates=data.duplicates,
         max_bad=settings.max_bad,
+        reads=partial(read_by, scorer),
     )
     return rows.task(scorer, seed)
+
+
+def read_by(scorer: Scorer, names: Sequence[str]) -> set[str]:
+    """Those of the columns of these names that a reward is handed or looks at."""
+    return {name for signature in scorer.signatures for name in signature.reads(dict.fromkeys(names))}
 
 
 def source(settings: Any) -> Source:

@@ -1,7 +1,7 @@
 """One row of data, whatever file it came from: JSON's own values by column, and the place where it stands.
 
-A null inside a mapping is taken as an absent key, and a whole number has one spelling in an id: so a row is the same
-row whether JSON Lines, CSV, Parquet or Arrow held it.
+A null inside a mapping is taken as an absent key, keys inside mappings stand in the order of the alphabet, and a whole
+number has one spelling in an id: so a row is the same row whether JSON Lines, CSV, Parquet or Arrow held it.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def _mapping(value: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         raise ValueError("has a mapping whose keys are no texts")
     return {
         key if key.isascii() else _whole_text(key): plain(item, depth + 1)
-        for key, item in value.items()
+        for key, item in sorted(value.items())
         if item is not None
     }
 

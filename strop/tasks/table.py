@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 from strop.errors import DataError
 from strop.tasks.checks import each_once, of_one_type, with_answer, with_prompt
 from strop.tasks.columns import PROMPT, check_columns, renamed
+from strop.tasks.numbers import Place, mixed_places, with_floats
 from strop.tasks.reading import Source
 from strop.tasks.rows import Fault, Row, identity
 from strop.types import Prompt
@@ -20,6 +21,8 @@ EXAMPLES = 3
 """Malformed rows that a warning tells."""
 
 MOST_COLUMNS = 1000
+
+Reads = Callable[[Sequence[str]], Collection[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +39,9 @@ class Table:
         return len(self.prompts) + len(self.faults)
 
 
-def read_table(source: Source, columns: Mapping[str, str]) -> Table:
-    """The table of a source. `columns` maps our name of a column to the source's.
+def read_table(source: Source, columns: Mapping[str, str], reads: Reads = list) -> Table:
+    """The table of a source. `columns` maps our name of a column to the source's; of the columns that it is given,
+    `reads` says which ones the rewards look at.
 
     Raises:
         DataError: the source cannot be read, or holds no rows.
@@ -52,7 +56,7 @@ def read_table(source: Source, columns: Mapping[str, str]) -> Table:
     warnings = check_columns(columns, theirs, source.name) if theirs else ()
     rows = each_once(partial(renamed, columns=columns), rows) if columns else rows
     rows = each_once(partial(with_prompt, label=columns.get(PROMPT, PROMPT)), rows)
-    rows = with_answer(of_one_type(rows, columns), columns)
+    rows = with_answer(of_one_type(rows, columns), columns, reads(names_of(rows)))
     faults = tuple(row for row in rows if isinstance(row, Fault))
     return Table(source.name, as_prompts([row for row in rows if isinstance(row, Row)]), faults, warnings)
 
@@ -79,19 +83,16 @@ def as_prompts(rows: Sequence[Row]) -> tuple[Prompt, ...]:
     some of a column's numbers are whole and others not, all are floats, as they are there."""
     mappings = {id(row.values): row.values for row in rows}
     names = [name for name in names_of(rows) if name != PROMPT]
-    floats = {
-        name for name in names if len({type(values.get(name)) for values in mappings.values()} & {int, float}) == 2
-    }
-    made = {key: as_prompt(values, names, floats) for key, values in mappings.items()}
+    mixed = mixed_places(mappings.values())
+    made = {key: as_prompt(values, names, mixed) for key, values in mappings.items()}
     return tuple(replace(made[id(row.values)], where=row.where) for row in rows)
 
 
-def as_prompt(values: Mapping[str, Any], names: Sequence[str], floats: set[str]) -> Prompt:
+def as_prompt(values: Mapping[str, Any], names: Sequence[str], mixed: frozenset[Place]) -> Prompt:
     asked: Any = values[PROMPT]
     columns = {name: values.get(name) for name in names}
-    for name in floats:
-        value = columns[name]
-        columns[name] = float(value) if isinstance(value, int) else value
+    for name in {str(place[0]) for place in mixed} - {PROMPT}:
+        columns[name] = with_floats(columns[name], (name,), mixed)
     return Prompt(identity({PROMPT: asked, **columns}), asked if isinstance(asked, str) else tuple(asked), columns)
 
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
-from strop.tasks.checks import of_one_type, with_answer, with_prompt
+from strop.tasks.checks import of_one_type, with_prompt
+from strop.tasks.checks import with_answer as with_answer_read
 from strop.tasks.rows import Fault, Row
+
+NAMES = ("answer", "solution", "ground_truth", "reward_model", "label", "hint")
+
+
+def with_answer(table: list[Row | Fault], labels: dict[str, str], read: Collection[str] = NAMES) -> list[Row | Fault]:
+    return with_answer_read(table, labels, read)
+
 
 USER = {"role": "user", "content": "2+2?"}
 
@@ -139,3 +148,13 @@ def test_the_first_column_of_answers_that_a_table_has_is_the_one() -> None:
     assert [str(row) for row in with_answer(table, {})[1:]] == [
         "d:2: column 'answer': is missing: the right answer stands there in other rows"
     ]
+
+
+def test_an_answer_that_no_reward_reads_may_be_missing() -> None:
+    table: list[Row | Fault] = [
+        Row("d:1", {"prompt": "a", "answer": "4", "label": "easy"}),
+        Row("d:2", {"prompt": "a", "answer": None, "label": None}),
+    ]
+    assert faults(with_answer(table, {}, ["hint"])) == []
+    assert faults(with_answer(table, {}, ["label"]))[0].startswith("d:2: column 'label': is missing")
+    assert faults(with_answer(table, {}, ["label", "answer"]))[0].startswith("d:2: column 'answer': is missing")

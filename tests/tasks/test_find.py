@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +26,19 @@ CUT = Completion((5,), (-1.0,), "#9", "length", 0)
 ROWS = [{"prompt": f"{i}+1=", "answer": "4"} for i in range(10)]
 
 
+OPEN: list[Task] = []
+
+
+@pytest.fixture(autouse=True)
+def close() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
+
 def find(handed_over: Any = None, **settings: Any) -> Task:
-    return find_task(Settings(**settings), seed=0, reward=handed_over)
+    OPEN.append(find_task(Settings(**settings), seed=0, reward=handed_over))
+    return OPEN[-1]
 
 
 def scores(task: Task, *completions: Completion) -> list[float]:
@@ -121,3 +133,25 @@ def test_a_scorer_is_closed_if_the_data_cannot_be_used(tmp_path: Path, monkeypat
     with pytest.raises(DataError):
         find(file=str(tmp_path / "bad.jsonl"), reward=reward_file(tmp_path))
     assert closed == [f"{tmp_path}/mine.py:score"]
+
+
+@pytest.mark.parametrize(
+    ("reward", "column"),
+    [
+        ("def score(completion, answer):\n    return 1.0\n", "answer"),
+        ("def score(completion, label):\n    return 1.0\n", "label"),
+        ("def score(completion, **columns):\n    return 1.0\n", "answer"),
+        ("def score(data_source, solution_str, ground_truth):\n    return 1.0\n", "answer"),
+        ("def score(completion, level):\n    return 1.0\n", ""),
+        ("def score(completion):\n    return 1.0\n", ""),
+    ],
+)
+def test_an_answer_may_be_missing_only_where_no_reward_reads_it(tmp_path: Path, reward: str, column: str) -> None:
+    rows = [{**row, "level": 1, "label": "x"} for row in ROWS] + [{"prompt": "a", "level": 1}]
+    settings = {"file": str(write_jsonl(tmp_path / "d.jsonl", rows)), "reward": reward_file(tmp_path, reward)}
+    if column:
+        with pytest.raises(DataError, match=f"d.jsonl:11: column '{column}': is missing"):
+            find(**settings)
+    else:
+        task = find(**settings)
+        assert len(task.known()) == 11

@@ -7,14 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from strop.errors import ConfigError, DataError
 from strop.tasks import table as module
+from strop.tasks.read_dataset import _quiet
 from strop.tasks.reading import Source, kind_of
 from strop.tasks.rows import Fault
 from strop.tasks.table import Table, read_table, strict
@@ -148,6 +150,35 @@ def test_a_row_has_the_same_id_prompt_and_columns_in_every_file(tmp_path: Path) 
     texts = [{"prompt": 'a, "b"\nc', "answer": "1"}, {"prompt": "d\r\n", "answer": "é"}]
     kinds = (("jsonl", write_jsonl), ("parquet", write_parquet), ("csv", write_csv))
     assert len({tuple(shown(read(write(tmp_path / f"t.{kind}", texts)))) for kind, write in kinds}) == 1
+
+
+WORD = st.text(st.sampled_from('aé\n"☃'), min_size=1, max_size=3)
+NUMBER = st.integers(-9, 9) | st.sampled_from([0.5, 1e-9, 1e22])
+CELL: dict[str, st.SearchStrategy[Any]] = {
+    "text": WORD,
+    "number": NUMBER,
+    "yes": st.booleans(),
+    "list": st.lists(NUMBER, max_size=2),
+    "inner": st.fixed_dictionaries(
+        {"x": NUMBER}, optional={"y": WORD, "z": st.lists(st.fixed_dictionaries({"n": NUMBER}))}
+    ),
+}
+ROW = st.fixed_dictionaries({"prompt": WORD.map("?".__add__)}, optional=CELL)
+
+
+@settings(max_examples=50)
+@given(made=st.lists(ROW, min_size=1, max_size=6))
+def test_any_table_has_the_same_bytes_of_ids_prompts_and_columns_in_every_file(
+    tmp_path_factory: pytest.TempPathFactory, made: list[dict[str, Any]]
+) -> None:
+    folder = tmp_path_factory.mktemp("table")
+    lines = shown(read(write_jsonl(folder / "d.jsonl", made)))
+    assert lines == shown(read(write_parquet(folder / "d.parquet", made)))
+    names = {name: None for row in made for name in row}
+    with _quiet():
+        table = datasets.Dataset.from_dict({name: [row.get(name) for row in made] for name in names})
+        table.save_to_disk(str(folder / "saved"))
+    assert lines == shown(read(folder / "saved"))
 
 
 def test_whole_numbers_stay_whole_where_all_of_a_column_are(tmp_path: Path) -> None:
