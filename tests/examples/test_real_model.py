@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -19,11 +17,10 @@ EXAMPLE = Path("examples/real_model")
 
 @pytest.mark.slow
 @pytest.mark.timeout(540)
-def test_two_steps_on_a_real_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.xdist_group("real model")
+def test_two_steps_on_a_real_model(real_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(Path(__file__).parents[2])
-    model = tmp_path / "smollm2-135m"
-    subprocess.run([sys.executable, EXAMPLE / "real_model.py", model], check=True)
-    flags = ["--model", str(model), "--runs", str(tmp_path), "--run", "real"]
+    flags = ["--model", str(real_model), "--runs", str(tmp_path), "--run", "real"]
     assert run(["train", str(EXAMPLE / "config.yaml"), *flags]) == 0
     folder = tmp_path / "real"
     summary = json.loads((folder / "summary.json").read_text())

@@ -6,9 +6,6 @@ What is exported is opened by plain transformers and writes the greedy text of t
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +15,6 @@ import torch
 from strop.cli.main import run
 from strop.run.store import read_rows
 
-EXAMPLE = Path("examples/real_model")
 QUESTION = "What is 7 + 4? Answer with a number."
 REWARD = """
 import zlib
@@ -32,24 +28,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(540), pytest.mark.xdist_grou
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """The model, eight problems of reasoning-gym's chain_sum, and a reward."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight problems of reasoning-gym's chain_sum, and a reward."""
     import reasoning_gym
 
     made = tmp_path_factory.mktemp("real")
-    subprocess.run(
-        [sys.executable, EXAMPLE / "real_model.py", made / "model"], check=True, cwd=Path(__file__).parents[2]
-    )
     problems = reasoning_gym.create_dataset("chain_sum", size=8, seed=0)
     lines = [json.dumps({"prompt": one["question"], "answer": one["answer"]}) for one in problems]
     (made / "p.jsonl").write_text("\n".join(lines) + "\n")
     (made / "reward.py").write_text(REWARD)
-    yield made
+    return made
 
 
-def trained(folder: Path, name: str, steps: int, **train: Any) -> Path:
+def trained(model: Path, folder: Path, name: str, steps: int, **train: Any) -> Path:
     config = {
-        "model": str(folder / "model"),
+        "model": str(model),
         "task": {
             "kind": "jsonl",
             "file": str(folder / "p.jsonl"),
@@ -83,13 +76,13 @@ def greedy(module: Any, tokenizer: Any) -> tuple[str, torch.Tensor]:
     [("adapters", 3, {"learning_rate": 1e-3, "lora": {"rank": 8, "alpha": 16}}), ("whole", 2, {"learning_rate": 1e-5})],
 )
 def test_a_real_model_trains_and_what_is_exported_writes_its_greedy_text(
-    name: str, steps: int, train: dict[str, Any], folder: Path
+    name: str, steps: int, train: dict[str, Any], real_model: Path, folder: Path
 ) -> None:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     from strop.policy.model import load, load_tokenizer
 
-    made = trained(folder, name, steps, **train)
+    made = trained(real_model, folder, name, steps, **train)
     assert run(["export", str(made), str(folder / f"{name}-out")]) == 0
     checkpoint = str(made / "checkpoints" / f"step-{steps:06d}")
     text, logits = greedy(load(checkpoint, dtype="float32", device="cpu"), load_tokenizer(checkpoint))
@@ -97,7 +90,7 @@ def test_a_real_model_trains_and_what_is_exported_writes_its_greedy_text(
     theirs, same = greedy(opened, AutoTokenizer.from_pretrained(folder / f"{name}-out"))
     assert theirs == text and "<|im_start|>assistant" in text and QUESTION in text
     assert torch.allclose(same, logits, rtol=0, atol=1e-3)
-    _, before = greedy(load(str(folder / "model"), dtype="float32", device="cpu"), load_tokenizer(checkpoint))
+    _, before = greedy(load(str(real_model), dtype="float32", device="cpu"), load_tokenizer(checkpoint))
     assert float((before - logits).abs().max()) > 1e-2
     card = (folder / f"{name}-out" / "README.md").read_text()
-    assert "SHA-256" in card and str(folder) not in card
+    assert "SHA-256" in card and str(folder) not in card and str(real_model) not in card
