@@ -65,7 +65,7 @@ def test_the_python_of_the_page_prints_what_stands_beside_it(folder: Path, monke
     [wanted] = re.findall(r"  # (.*)$", PYTHON, flags=re.MULTILINE)
     first, second = out.getvalue().splitlines()
     assert first == wanted
-    assert re.fullmatch(r"word_problems/verl.parquet row \d+ \{'style': 'rule', 'ground_truth': '[\d,]+'\}", second)
+    assert re.fullmatch(r"word_problems/verl.parquet row \d+ \{'ground_truth': '[\d,]+', 'style': 'rule'\}", second)
 
 
 def test_the_mixture_of_the_page_is_one(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
