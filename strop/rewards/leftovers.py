@@ -17,13 +17,13 @@ from strop.rewards import limits
 GLANCE_S, GLANCE_AGAIN_S = 0.02, 2.0
 """For how long what is left running is watched, and when the same is watched again."""
 BUSY = 0.25
-"""It spins if it uses more than this share of a processor."""
+"""It spins if it wants a processor for more than this share of the time."""
 MARGIN = 0.5
 """Memory that has grown by more than this share of what a reward may take is a leak."""
 OWN: tuple[ModuleType, ...] = (builtins, os, json, time)
 """Modules of Python in which nothing may be replaced."""
 
-CLOCK, SLEEP, USED = time.monotonic, time.sleep, time.process_time
+CLOCK, SLEEP = time.monotonic, time.sleep
 
 
 class Leftovers:
@@ -61,9 +61,10 @@ class Leftovers:
         known = threads <= self.threads and self.known.issuperset(others)
         if known and (not others or CLOCK() - self.glanced < GLANCE_AGAIN_S):
             return False
-        before, start = USED() + limits.processor_seconds(others), CLOCK()
+        all_of_it, start = (self.me, *others), CLOCK()
+        before = limits.wanted_seconds(all_of_it, apart=self.me)
         SLEEP(GLANCE_S)
-        used = USED() + limits.processor_seconds(others) - before
+        used = limits.wanted_seconds(all_of_it, apart=self.me) - before
         self.threads, self.known, self.glanced = max(threads, self.threads), frozenset(others), CLOCK()
         return used > BUSY * (self.glanced - start)
 

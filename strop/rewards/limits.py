@@ -92,10 +92,25 @@ def descendants(ancestor: int) -> list[int]:
     return found
 
 
-def processor_seconds(pids: Collection[int]) -> float:
-    """Processor time that these processes have used; those that are gone count 0."""
-    ticks = sum(sum(map(int, stat(pid)[10:12])) for pid in pids)
-    return ticks / os.sysconf("SC_CLK_TCK")
+def wanted_seconds(pids: Collection[int], *, apart: int = 0) -> float:
+    """Seconds that the threads of these processes have run, or waited to run; thread `apart` and those gone count 0.
+
+    So a thread that spins counts the time that passes, however busy the machine is, and one that rests counts none.
+    """
+    found = 0.0
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            found += sum(scheduled(pid, thread) for thread in os.listdir(f"/proc/{pid}/task") if int(thread) != apart)
+    return found
+
+
+def scheduled(pid: int, thread: str) -> float:
+    """Seconds that a thread has run and waited to run; where the system does not count that, those it has run."""
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/schedstat", "rb") as file:
+        return sum(map(int, file.read().split()[:2])) / 1e9
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{thread}/stat", encoding="utf-8") as file:
+        return sum(map(int, file.read().rpartition(")")[2].split()[11:13])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
 
 
 def end(ancestor: int) -> None:

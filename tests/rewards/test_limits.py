@@ -97,13 +97,23 @@ def test_a_process_that_runs_from_one_to_the_next_is_caught() -> None:
     assert done.stdout == "True []\n", done.stderr
 
 
-def test_processor_time_is_that_of_what_spins() -> None:
+def test_what_spins_wants_all_the_time_that_passes_however_busy_the_machine_is() -> None:
     done = apart(
-        "pids = [child(spin), child(lambda: time.sleep(60))]\ntime.sleep(0.6)\n"
-        "print(*(limits.processor_seconds([pid]) > 0.1 for pid in pids), limits.processor_seconds([2**22 + 5]))\n"
+        "pids = [*(child(spin) for _ in range(6)), child(lambda: time.sleep(60))]\ntime.sleep(0.3)\n"
+        "before, start = [limits.wanted_seconds([pid]) for pid in pids], time.monotonic()\ntime.sleep(0.3)\n"
+        "shares = [(limits.wanted_seconds([pid]) - b) / (time.monotonic() - start) for pid, b in zip(pids, before)]\n"
+        "print(*(share > 0.5 for share in shares), limits.wanted_seconds([2**22 + 5]))\n"
         "[limits.end(pid) for pid in pids]"
     )
-    assert done.stdout == "True False 0.0\n", done.stderr
+    assert done.stdout == "True " * 6 + "False 0.0\n", done.stderr
+
+
+def test_one_thread_of_a_process_may_be_left_out() -> None:
+    done = apart(
+        "until = time.monotonic() + 0.2\nwhile time.monotonic() < until: pass\n"
+        "me = os.getpid()\nprint(limits.wanted_seconds([me]) > 0.15, limits.wanted_seconds([me], apart=me) < 0.1)"
+    )
+    assert done.stdout == "True True\n", done.stderr
 
 
 def test_a_signal_to_a_process_that_is_gone_is_no_error() -> None:
