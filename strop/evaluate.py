@@ -133,12 +133,13 @@ def evaluate(
     right = [(len(row), sum(solves(r.score, solved, tolerance) for r in row)) for row in scored]
     counts = sorted({*(2**power for power in range(completions.bit_length())), completions})
     everything = [rollout.completion for group in sampled for rollout in group]
+    failures = [rollout.error for group in (*sampled, *best) for rollout in group if rollout.error]
     per_prompt = tuple(sum(r.score for r in row) / len(row) if row else math.nan for row in scored)
     return Evaluation(
-        avg=Estimate.of_scores(known(per_prompt)),
+        avg=Estimate.of_scores(known(per_prompt, failures)),
         pass_at={j: Estimate.of_scores([pass_at(n, c, min(j, n)) for n, c in right if n]) for j in counts},
         maj=Estimate.of_scores([majority([r.answer for r in row], [r.score for r in row]) for row in scored if row]),
-        greedy=Estimate.of_scores(known([group[0].score for group in best])),
+        greedy=Estimate.of_scores(known([group[0].score for group in best], failures)),
         truncated=sum(completion.truncated for completion in everything) / len(everything),
         tokens=sum(completion.tokens for completion in everything) / len(everything),
         n=len(prompts),
@@ -146,11 +147,11 @@ def evaluate(
         by=breakdown(task, prompts, sampled),
         per_prompt=per_prompt,
         greedy_by=breakdown(task, prompts, best),
-        unscorable=sum(bool(rollout.error) for group in (*sampled, *best) for rollout in group),
+        unscorable=len(failures),
     )
 
 
-def known(scores: Sequence[float]) -> list[float]:
+def known(scores: Sequence[float], failures: Sequence[str] = ()) -> list[float]:
     """The scores that are not nan.
 
     Raises:
@@ -158,7 +159,8 @@ def known(scores: Sequence[float]) -> list[float]:
     """
     found = [score for score in scores if not math.isnan(score)]
     if not found:
-        raise RewardError("no completion of the held-out prompts could be scored: see what `strop reward test` says")
+        such = f", such as {failures[0]}" if failures else ""
+        raise RewardError(f"no completion of the held-out prompts could be scored{such}")
     return found
 
 

@@ -144,9 +144,12 @@ def exhausted(refill: Refill, kept: int, drawn: int, fates: Sequence[tuple[Group
     right = sum(fate == "all_right" for _, fate in fates)
     wrong = sum(fate == "all_wrong" for _, fate in fates)
     errored = sum(fate == "errored" for _, fate in fates)
+    remedy = "Use harder prompts" if right > wrong else "Use easier prompts or a stronger model"
+    if errored > right + wrong:
+        remedy = "Mend the reward, which fails (strop reward test)"
     return (
         f"drew {drawn} groups (rollout.max_draws), {kept} of the {refill.prompts} needed had mixed scores; "
         f"{right} were all right, {wrong} all wrong{f', {errored} could not be scored' if errored else ''}. "
-        + ("Use harder prompts" if right > wrong else "Use easier prompts or a stronger model")
+        + remedy
         + ", more rollout.completions, a larger rollout.max_draws, rollout.exhaustion: short, or rollout.filter: none"
     )

@@ -24,16 +24,22 @@ def test_a_round_in_which_nothing_could_be_scored_stops_the_run_at_once_with_an_
     """Report B38: if every item fails the run stops."""
     # https://github.com/NVIDIA-NeMo/Gym/pull/2015
     with pytest.raises(
-        RewardError, match="failed on all 4 completions, such as prompt a:7: it raised; prompt b:2: slow"
+        RewardError, match="failed on all of the last 4 completions, such as prompt a:7: it raised; prompt b:2: slow"
     ):
         Guard(1.0).saw([group("a:7", "it raised", "it raised"), group("b:2", "slow", "slow")])
 
 
-def test_a_late_round_that_fails_whole_is_no_reason_to_stop() -> None:
+def test_one_late_round_that_fails_whole_is_no_reason_to_stop_and_two_on_end_are() -> None:
     guard = Guard(0.5)
-    guard.saw([group("a:1", *[""] * 8)])
-    guard.saw([group("a:2", "it raised", "it raised")])
+    for _ in range(2):
+        guard.saw([group("a:1", *[""] * 8)])
+        guard.saw([group("a:2", "it raised", "it raised")])
+    guard.saw([group("a:1", "", "it raised")])
     guard.ended()
+    guard.saw([group("a:1", "", "")])
+    guard.saw([group("a:2", "it raised", "it raised")])
+    with pytest.raises(RewardError, match="failed on all of the last 5 completions, such as prompt a:2: it raised"):
+        guard.saw([group("a:3", *["it raised"] * 3)])
 
 
 def test_three_steps_in_a_row_over_the_share_stop_the_run_and_two_do_not() -> None:
