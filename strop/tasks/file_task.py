@@ -127,7 +127,10 @@ def read_rows(
     if not rows:
         text = "no prompt is left to train on once the held-out ones are set aside; add other rows"
         raise DataError(f"{source.file}: {text}")
-    return Rows(source.name, rows, held, counts(tables[0], kept[0]), warnings)
+    counted = counts(tables[0], kept[0])
+    if held_out and (tables[1].faults or len(kept[1]) < len(tables[1].prompts)):
+        counted = f"{counted}, held-out file: {counts(tables[1], kept[1])}"
+    return Rows(source.name, rows, held, counted, warnings)
 
 
 def unique(prompts: Sequence[Prompt]) -> tuple[Prompt, ...]:

@@ -14,6 +14,7 @@ from strop.rollout.filter import Filter
 from strop.types import Completion, Group, Rollout
 from tests.tasks.fakes import file_task as task
 from tests.tasks.fakes import write_jsonl as write
+from tests.tasks.fakes import write_parquet
 
 ROWS = [{"prompt": f"{i}+1=", "answer": str(i + 1), "level": i % 3} for i in range(30)]
 
@@ -64,6 +65,50 @@ def test_copies_of_a_row_are_told_and_are_held_out_together(tmp_path: Path) -> N
     assert mine.description == "d.jsonl, 300 rows, 3 unique: 200 prompts to train on, 2 different, 1 held out"
     [held] = mine.held_out(99)
     assert held.id not in {mine.prompt(draw).id for draw in range(200)}
+
+
+def test_copies_are_dropped_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    """Report B55: 300 rows, 3 unique, as the header says; dropping the copies is an option."""
+    # https://github.com/verl-project/verl/issues/3065
+    path = write(tmp_path / "d.jsonl", ROWS[:3] * 100)
+    assert len(task(path).rows) == 200
+    mine = task(path, duplicates="drop")
+    assert mine.description == (
+        "d.jsonl, 300 rows, 3 unique, 297 copies dropped: 2 prompts to train on, 2 different, 1 held out"
+    )
+    assert sorted(prompt.where[-2:] for prompt in mine.known()) == [":1", ":2", ":3"]
+    assert sorted(mine.prompt(draw).id for draw in range(4)) == sorted(2 * [prompt.id for prompt in mine.rows])
+
+
+def test_rows_that_differ_in_any_column_are_no_copies(tmp_path: Path) -> None:
+    rows = [{"prompt": "b", "answer": "1", "index": 0}] + [{"prompt": "a", "answer": "1", "index": i} for i in range(3)]
+    mine = task(write(tmp_path / "d.jsonl", rows), duplicates="drop")
+    assert mine.description.startswith("d.jsonl, 4 rows, 4 unique: ")
+
+
+def test_malformed_rows_are_left_out_up_to_the_limit_and_counted_in_the_description(tmp_path: Path) -> None:
+    path = write(tmp_path / "d.jsonl", [*ROWS[:20], {"prompt": ""}, {"prompt": "x"}])
+    held = write(tmp_path / "h.jsonl", [ROWS[20], {"prompt": 3}])
+    mine = task(path, held, max_bad=3)
+    assert mine.description == (
+        "d.jsonl, 22 rows, 20 unique, 2 malformed and left out, held-out file: 2 rows, 1 unique, 1 malformed and left "
+        "out: 20 prompts to train on, 20 different, 1 held out"
+    )
+    [told] = mine.warnings
+    assert told.startswith(f"3 of 24 rows are malformed and left out: {path}:21: column 'prompt': is empty; ")
+    with pytest.raises(DataError, match=r"d.jsonl:21: .* \(3 of 24 rows are malformed; task.max_bad 3 would"):
+        task(path, held, max_bad=2)
+
+
+def test_a_file_of_nothing_but_malformed_rows_is_an_error_whatever_the_limit(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"d.jsonl: all of its 2 rows are malformed: .*d.jsonl:1: column 'prompt'"):
+        task(write(tmp_path / "d.jsonl", [{"prompt": ""}, {"prompt": ""}]), max_bad=9)
+
+
+def test_held_out_rows_may_be_in_a_file_of_another_kind(tmp_path: Path) -> None:
+    mine = task(write(tmp_path / "d.jsonl", ROWS), write_parquet(tmp_path / "h.parquet", ROWS[:2]))
+    assert [prompt.where[-5:] for prompt in mine.held] == ["row 1", "row 2"]
+    assert len(mine.rows) == 28
 
 
 def test_a_prompt_is_named_by_its_file_and_line(tmp_path: Path) -> None:

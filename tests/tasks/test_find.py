@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
 
 from strop.config.schema import Task as Settings
+from strop.config.schema_task import Data
 from strop.errors import ConfigError, DataError
 from strop.rewards.scorer import Part
 from strop.tasks.arithmetic import Arithmetic
 from strop.tasks.find import find_task, reward_parts
+from strop.tasks.read_dataset import _quiet
 from strop.tasks.task import Task
 from strop.types import Completion
 from tests.tasks.fakes import write_csv, write_jsonl, write_parquet
@@ -117,6 +120,25 @@ def test_the_ending_of_a_file_says_its_kind_and_every_kind_gives_the_same_prompt
     shown = [[(p.id, p.content, p.columns) for p in map(each.prompt, range(18))] for each in (task, expected)]
     assert shown[0] == shown[1]
     assert scores(task, NINE) == [0.5]
+
+
+@pytest.mark.parametrize("given", ["split", "folder"])
+def test_held_out_prompts_of_a_dataset_are_those_of_a_split_or_of_another_dataset(tmp_path: Path, given: str) -> None:
+    with _quiet():
+        train, test = (datasets.Dataset.from_list(rows) for rows in (ROWS, ROWS[:3]))
+        datasets.DatasetDict(train=train, test=test).save_to_disk(str(tmp_path / "both"))
+        datasets.DatasetDict(train=test).save_to_disk(str(tmp_path / "other"))
+    how = {"held_out_file": f"{tmp_path}/other"} if given == "folder" else {"data": Data(held_out_split="test")}
+    task = find(file=f"{tmp_path}/both", reward=reward_file(tmp_path), **how)
+    assert [prompt.content for prompt in task.held_out(9)] == ["0+1=", "1+1=", "2+1="]
+    assert len(task.known()) == 10
+
+
+def test_a_held_out_split_that_is_not_there_is_named_by_its_own_key(tmp_path: Path) -> None:
+    with _quiet():
+        datasets.DatasetDict(train=datasets.Dataset.from_list(ROWS)).save_to_disk(str(tmp_path / "d"))
+    with pytest.raises(ConfigError, match="^task.data.held_out_split: .* has no split 'test'; it has train"):
+        find(file=f"{tmp_path}/d", reward=reward_file(tmp_path), data=Data(held_out_split="test"))
 
 
 def test_a_reward_is_one_text_or_a_list_of_texts_and_mappings() -> None:
