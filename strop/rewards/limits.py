@@ -115,6 +115,10 @@ def scheduled(pid: int, thread: str) -> float:
 
 def end(ancestor: int) -> None:
     """Kill a process and all its descendants. They are stopped first, so that none is born meanwhile."""
+    if not LINUX:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(ancestor, signal.SIGKILL)
+        return
     seen: set[int] = set()
     for _ in range(ROUNDS):
         new = {ancestor, *descendants(ancestor)} - seen

@@ -152,9 +152,10 @@ def keep(nursery: int, control: socket.socket, descriptors: list[int], setup: Se
 
 
 def work(keeper: int, descriptors: list[int], writer: int, setup: Setup, find: Find) -> None:
-    """The worker: a session of its own, nothing to read, and the keeper to print to."""
+    """The worker: a session of its own where it is found by its keeper, nothing to read, and the keeper to print to."""
     limits.die_with(keeper)
-    os.setsid()
+    if limits.LINUX:
+        os.setsid()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     nothing = os.open(os.devnull, os.O_RDONLY)
     for source, target in ((nothing, 0), (writer, 1), (writer, 2)):

@@ -75,6 +75,8 @@ def number(found: Any) -> float:
     Raises:
         NoNumber: nan, inf, 10**400, a text, a list, an array.
     """
+    if type(found) is float and math.isfinite(found):
+        return found
     inner = found.item() if getattr(found, "ndim", None) == 0 else found
     if not isinstance(inner, numbers.Real):
         raise NoNumber(SHORT.repr(found))

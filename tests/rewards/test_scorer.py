@@ -191,3 +191,64 @@ def test_a_hang_in_a_function_from_python_costs_one_completion(monkeypatch: pyte
     verdicts = scorer(PROMPT, completions("a", "hang", "b"))
     assert [verdict.error == "" for verdict in verdicts] == [True, False, True]
     scorer.close()
+
+
+CHAT_ROW = Prompt(
+    "p1",
+    ({"role": "user", "content": "What is 2 + 2?"},),
+    {
+        "ground_truth": "4",
+        "data_source": "math_dapo",
+        "reward_model": {"ground_truth": "4"},
+        "extra_info": {"index": 1},
+    },
+)
+
+
+CONVENTIONS = Path(__file__).with_name("conventions.py")
+BOTH = (r"so \boxed{4}", r"so \boxed{5}")
+TEXT_ROW = Prompt("p2", "What is 2 + 2?", CHAT_ROW.columns)
+REWARDED = [
+    (CHAT_ROW, "reward_correct", [1.0, 0.0]),
+    (TEXT_ROW, "reward_length", [11.0, 11.0]),
+    (TEXT_ROW, "reward_async", [0.25, 0.25]),
+    (TEXT_ROW, "reward_by_step", [0.0, 0.0]),
+    (TEXT_ROW, "compute_score", [1.0, -1.0]),
+    (CHAT_ROW, "compute_score", [1.0, -1.0]),
+    (TEXT_ROW, "compute_score_async", [0.0, 0.0]),
+]
+
+
+@pytest.mark.parametrize("prompt, name, rewards", REWARDED)
+def test_rewards_written_as_the_pages_of_trl_and_verl_say_run_unchanged(
+    prompt: Prompt, name: str, rewards: list[float]
+) -> None:
+    with scorer_of(f"{CONVENTIONS}:{name}") as scorer:
+        scorer.check([prompt])
+        verdicts = scorer(prompt, completions(*BOTH))
+    assert not [verdict.error for verdict in verdicts if verdict.error]
+    assert [verdict.score + verdict.bonus for verdict in verdicts] == rewards
+
+
+def test_rewards_of_several_tasks_apply_each_to_its_own_rows() -> None:
+    rows = [Prompt(task, "2+2", {"task": task, "ground_truth": "4", "extra_info": {}}) for task in ("math", "code")]
+    with scorer_of(f"{CONVENTIONS}:compute_score", f"{CONVENTIONS}:reward_of_one_task") as scorer:
+        bonuses = [scorer(row, completions(BOTH[0]))[0].bonus for row in rows]
+    assert bonuses == [1.0, 0.0]
+
+
+@pytest.mark.peer("trl")
+def test_a_reward_of_trl_runs_unchanged() -> None:
+    with scorer_of("trl.rewards.think_format_reward") as scorer:
+        texts = ("<think>\nx\n</think>\n4", "4", "<think>x")
+        assert numbers(scorer(CHAT_ROW, completions(*texts))) == [1.0, 0.0, 0.0]
+
+
+@pytest.mark.peer("verl")
+def test_rewards_of_verl_run_unchanged() -> None:
+    texts = ("Answer: 4", "Answer: 5", "#### 4")
+    with scorer_of("verl.utils.reward_score.default_compute_score") as scorer:
+        verdicts = scorer(CHAT_ROW, completions(*texts))
+    assert [(v.score, v.score + v.bonus) for v in verdicts] == [(1.0, 1.0), (0.0, -1.0), (0.0, -1.0)]
+    with scorer_of("verl.utils.reward_score.gsm8k.compute_score") as scorer:
+        assert numbers(scorer(CHAT_ROW, completions(*texts))) == [0.0, 0.0, 1.0]
