@@ -30,6 +30,7 @@ BRACKETS = {("(", ")"), ("(", "]"), ("[", ")"), ("[", "]"), (r"\{", r"\}")}
 RELATIONS = ("=", "<", ">", "<=", ">=", "!=", r"\in")
 MATRICES = ("pmatrix", "bmatrix", "Bmatrix", "matrix", "array", "smallmatrix")
 MATRIX = re.compile(r"\\(begin|end)\s*\{([A-Za-z]+)")
+INTRODUCES = re.compile(r"(?:\b(?:is|are|equals)|:)\s*$")
 CHOICE = re.compile(r"\(([A-J])\) ?(.*)")
 UNIT = re.compile(r"[^\W\d_](?:[^\W\d_]|[ .'$/*]|\^ ?-?[1-3])*")
 BASED = re.compile(r"([0-9][0-9A-F]*)_\{?([0-9]{1,2})\}?")
@@ -117,6 +118,8 @@ class Reader:
     def words(self, tokens: Sequence[str]) -> Form | None:
         if not is_words(tokens[0]):
             return None
+        if len(tokens) > 1 and INTRODUCES.search(tokens[0]):
+            return self.read(tokens[1:])
         choice = CHOICE.fullmatch(tokens[0][1:])
         if choice is None:
             return Words(tokens[0][1:]) if len(tokens) == 1 else None

@@ -29,6 +29,7 @@ LARGEST_POWERS = {"number": 10_000, "matrix": 8, "expression": 40}
 """Largest sum of the exponents, by what stands before them."""
 GROWING, MOST_GROWING = (r"\exp", r"\sinh", r"\cosh"), 2
 OPENING, CLOSING = ("(", "{", "["), (")", "}", "]")
+FACTORIALS = [(closing, "!") for closing in CLOSING]
 UNEVALUATED = names(r"\int \iint \iiint \oint \sum \prod \lim \limsup \liminf \bigcup \bigcap \bigoplus \coprod")
 RELATION = re.compile(r"\\(?:leq?|geq?|neq?|leqslant|geqslant|lt|gt)(?![A-Za-z])|[<>!]=|[=<>]")
 SIGNS = {
@@ -97,11 +98,11 @@ def without_relations(gold: str, answer: str) -> list[tuple[str, str]]:
         left, right = difference(sides[0], down), difference(sides[1], other_down)
         return [(left, right)] if kind[0] == "<" else [(left, right), (left, difference(sides[1], not other_down))]
     kinds = {kind for kind, _ in (*signs[0], *signs[1])}
-    return [(sides[0][-1], sides[1][-1])] if kinds <= {"="} else []
+    return [(sides[0][-1].strip(), sides[1][-1].strip())] if kinds <= {"="} else []
 
 
 def difference(sides: Sequence[str], down: bool) -> str:
-    first, second = reversed(sides) if down else sides
+    first, second = (side.strip() for side in (reversed(sides) if down else sides))
     return f"({first})-({second})"
 
 
@@ -115,7 +116,8 @@ def too_much(text: str) -> str:
     if UNEVALUATED.intersection(found):
         return "sums, products, integrals and limits are not worked out"
     large = any(is_number(token) and is_large(token) for token in found)
-    if large and {"!", r"\binom"}.intersection(found):
+    of_power = POWER in found and any(pair in zip(found, found[1:], strict=False) for pair in FACTORIALS)
+    if of_power or (large and {"!", r"\binom"}.intersection(found)):
         return "a factorial is too large for math-verify"
     if sum(map(found.count, GROWING)) > MOST_GROWING or too_high(found):
         return "a power is too large for math-verify"

@@ -47,7 +47,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
         ),
         (),
     ),
-    "\\ ": (), "\\\n": (),
+    "\\": (), "\\ ": (), "\\\n": (),
     **dict.fromkeys(names(r"\dfrac \tfrac \cfrac"), (r"\frac",)),
     **dict.fromkeys(names(r"\dbinom \tbinom \choose"), (r"\binom",)),
     **dict.fromkeys(names(r"\cdot \times \ast"), ("*",)),

@@ -11,6 +11,7 @@ their solutions may be the same: x^2 = 4 is not x = 2 or x = -2, and not 2 or -2
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
@@ -25,12 +26,12 @@ from strop.rewards.exact import (
     Value,
     has_atom,
     names_in,
-    rational,
     symbol,
 )
 from strop.rewards.forms import Collection, Form, Quantity, Relation, Words
 
 Answer = bool | None
+REAL = {"pi": math.pi, "e": math.e}
 GREATER = {">": "<", ">=": "<="}
 
 
@@ -149,7 +150,7 @@ def same_conditions(one: list[Condition], two: list[Condition], calculator: Calc
 
 
 def proportional(one: Polynomial, two: Polynomial, calculator: Calculator, positive: bool) -> bool:
-    """Whether one is the other times a constant, if `positive` a positive rational one."""
+    """Whether one is the other times a constant, if `positive` a positive one."""
     names = {variables_of(monomial) for monomial in one}
     if names != {variables_of(monomial) for monomial in two} or not names:
         return not one and not two
@@ -157,8 +158,25 @@ def proportional(one: Polynomial, two: Polynomial, calculator: Calculator, posit
     first, second = coefficient(one, lead), coefficient(two, lead)
     if calculator.product(one, second) != calculator.product(two, first):
         return False
-    ratio = rational(calculator.quotient(first, second)) if positive else 1
-    return ratio is not None and ratio > 0
+    return not positive or first == second or sign_of(first) * sign_of(second) > 0
+
+
+def sign_of(polynomial: Polynomial) -> int:
+    """1 or -1 for a real constant that is clearly above or below 0, else 0."""
+    try:
+        terms = [float(factor) * math.prod(map(size_of, monomial)) for monomial, factor in polynomial.items()]
+        total, error = math.fsum(terms), 1e-9 * math.fsum(map(abs, terms))
+    except (OverflowError, ValueError):
+        return 0
+    return (total > error) - (total < -error)
+
+
+def size_of(power: tuple[Generator, Fraction]) -> float:
+    """The size of a power of a prime, pi or e; what is not real has none (ValueError)."""
+    (kind, name), exponent = power
+    if kind != PRIME and name not in REAL:
+        raise ValueError(name)
+    return float(REAL.get(str(name), name)) ** float(exponent)
 
 
 def coefficient(polynomial: Polynomial, names: Monomial) -> Polynomial:

@@ -8,7 +8,6 @@ gold      \sin 1           answer  \cos(\pi/2 - 1)    exact cannot tell; math-ve
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +19,7 @@ from strop.rewards.equal import same
 from strop.rewards.exact import Calculator, TooLarge, Undefined, Unknown, symbol
 from strop.rewards.extract import gold_text
 from strop.rewards.forms import Form, Quantity, Reader
-from strop.rewards.notation import is_number, names, tokens
+from strop.rewards.notation import is_number, is_words, names, tokens
 from strop.rewards.relations import any_of
 from strop.rewards.spoken import spoken
 
@@ -59,32 +58,42 @@ def judge(gold: Any, answer: str, asked: Asked = nobody) -> Judgement:
     Raises:
         DataError: `gold` is no text and no number, or is empty, or is a box that is not closed.
     """
-    return compare(text_of_gold(gold), answer, asked)
+    right = text_of_gold(gold)
+    return compare(right, answer, asked) if answer else Judgement(False, "there is no answer", "exact")
 
 
 def compare(gold: str, answer: str, asked: Asked = nobody) -> Judgement:
     """Whether two texts are the same answer, the first the right one."""
-    if not answer:
-        return Judgement(False, "there is no answer", "exact")
     right, given = read_gold(gold), read(answer)
     if gold == answer or (right.tokens and right.tokens == given.tokens):
         return Judgement(True, "written alike", "exact")
-    problem = next((each for each in (given.problem, right.problem) if isinstance(each, TooLarge | Undefined)), None)
     try:
-        equal = None if problem else compared(right, given)
-    except (TooLarge, Undefined) as error:
-        problem, equal = error, None
-    if isinstance(problem, Undefined):
+        equal = compared(right, given)
+    except Undefined as problem:
         return Judgement(False, str(problem), "exact")
-    if problem:
+    except TooLarge as problem:
         return Judgement(False, str(problem), "nobody")
-    if equal is None:
-        return asked(gold, answer)
-    return Judgement(equal, "equal" if equal else "not equal", "exact")
+    if equal is not None:
+        return Judgement(equal, "equal" if equal else "not equal", "exact")
+    if is_prose(given):
+        return Judgement(False, "the answer is prose that is not read", "exact")
+    return asked(gold, answer)
+
+
+def is_prose(reading: Reading) -> bool:
+    """Whether an answer that could not be read has two words or more in it."""
+    return not reading.forms and sum(len(token.split()) for token in reading.tokens if is_words(token)) > 1
 
 
 def compared(right: Reading, given: Reading) -> bool | None:
-    """Whether some way to read one is some way to read the other; None if it cannot be told."""
+    """Whether some way to read one is some way to read the other; None if it cannot be told.
+
+    Raises:
+        TooLarge, Undefined: one of them is beyond the bounds, or has no value.
+    """
+    for problem in (given.problem, right.problem):
+        if isinstance(problem, TooLarge | Undefined):
+            raise type(problem)(str(problem))
     if not right.forms or not given.forms:
         return None
     calculator = Calculator()
@@ -99,14 +108,24 @@ def text_of_gold(gold: Any) -> str:
     """
     if isinstance(gold, list | tuple) and len(gold) == 1:
         return text_of_gold(gold[0])
-    if isinstance(gold, float | int | Decimal | Fraction) and not isinstance(gold, bool) and math.isfinite(gold):
-        return str(gold)
+    gold = digits_of(gold) if isinstance(gold, float | int | Decimal | Fraction) else gold
     if not isinstance(gold, str):
-        raise DataError(f"the right answer is {type(gold).__name__} {str(gold)[:60]!r}: it must be one text or number")
+        raise DataError(f"the right answer is a {type(gold).__name__}: it must be one text or number")
     text = gold_text(gold)
     if not text:
         raise DataError(f"the right answer {gold[:60]!r} is empty: it holds nothing, or a box that is not closed")
     return text
+
+
+def digits_of(gold: float | Decimal | Fraction) -> str | bool | None:
+    """A number as it is written; a truth value as it is, and None for what has no digits (nan) or too many."""
+    if isinstance(gold, bool):
+        return gold
+    try:
+        text = str(gold)
+    except ValueError:
+        return None
+    return text if any(map(str.isdigit, text)) else None
 
 
 def read(text: str) -> Reading:
@@ -119,7 +138,7 @@ def read(text: str) -> Reading:
         if any("," in token and is_number(token) for token in found):
             forms.append(Reader(Calculator(), grouped=False).read(found))
     except (Unknown, TooLarge, Undefined) as problem:
-        return Reading(tuple(found), (), problem)
+        return Reading(tuple(found), (), problem.with_traceback(None))
     return Reading(tuple(found), (*forms, *with_single_unit(text, forms[0])))
 
 
