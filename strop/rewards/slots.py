@@ -78,7 +78,8 @@ class Blame:
 
 
 class Slot:
-    """One worker. `said` is what it told of its rewards, `end` how it ended."""
+    """One worker. `said` is what it told of its rewards, `heard` when it last said or took something, `end` how it
+    ended."""
 
     def __init__(self, number: int, wire: socket.socket, progress: Progress) -> None:
         self.number, self.wire, self.progress = number, wire, progress
@@ -119,6 +120,7 @@ class Slot:
             except OSError:  # it ended; its wire tells how
                 self.out.clear()
                 return
+            self.heard = time.monotonic()
             rest = self.out.popleft()[taken:]
             if rest:
                 self.out.appendleft(rest)

@@ -69,11 +69,13 @@ def test_what_the_wire_does_not_take_at_once_is_sent_on(ends: tuple[Slot, socket
     slot.ask(singles(work, 0))
     slot.send()
     assert slot.out
+    slot.heard = 0.0
     got = bytearray()
     while got.count(b"\n") < 2:
         got += wire.recv(PIECE)
         slot.send()
     assert [json.loads(line)["m"] for line in got.splitlines()] == [1, 2]
+    assert slot.heard > 0.0
 
 
 NONSENSE = {
