@@ -15,9 +15,13 @@ import torch
 from strop.algorithms import Algorithm
 from strop.batch.build import advantages, deal
 from strop.config.schema import Config
+from strop.config.schema_task import Source
+from strop.config.schema_task import Task as TaskSettings
 from strop.evaluate import Evaluation, paired_difference
 from strop.metrics import Metrics
 from strop.policy.step import Learner
+from strop.rewards.sandbox import describe
+from strop.rewards.scorer import Part
 from strop.rollout.collect import Collected
 from strop.rollout.filter import Filter
 from strop.run.checkpoint import retain, save
@@ -165,12 +169,27 @@ def facts(config: Config, task: Task, model: str, ranks: int = 1) -> dict[str, s
     return {
         "model": f"{config.model}  ({model})",
         "task": f"{task.description}; {len(task.held_out(config.eval.prompts))} evaluated",
+        **reward_facts(config.task),
         "algorithm": f"{config.algorithm}: {config.row.summary}",
         "step": f"{rollout.prompts} prompts x {rollout.completions} completions with signal, at most "
         f"{rollout.max_tokens} tokens each; {update} update{'s' if update > 1 else ''}",
         "run": f"{settings.steps} steps, learning rate {settings.learning_rate:g}, seed {config.seed}",
         **({"ranks": f"{ranks}, {PARALLEL[settings.parallel]}"} if ranks > 1 else {}),
     }
+
+
+def reward_facts(task: TaskSettings) -> dict[str, str]:
+    """What scores, in how many processes, and where the programs of completions run; nothing for a task's own score."""
+    sources: list[Source] = [task, *task.mix]
+    listed = [r for s in sources for r in ([s.reward] if isinstance(s.reward, str) else s.reward) if r]
+    parts = [Part(use=r) if isinstance(r, str) else Part(**r) for r in listed]
+    if not parts:
+        return {}
+    scoring = task.scoring
+    shown = ", ".join(f"{part.use} x {part.weight:g}" if part.weight != 1 else part.use for part in parts)
+    limits = f"{scoring.workers} processes, {scoring.deadline_s:g} s for each completion"
+    sandbox = {"sandbox": describe(scoring.sandbox)} if any(part.use == "code" for part in parts) else {}
+    return {"rewards": f"{shown}; {limits}", **sandbox}
 
 
 def write_checkpoint(

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from strop.config.load import load
 from strop.evaluate import Estimate, Evaluation
 from strop.metrics import Mean, Sum
-from strop.record import Totals, credit, step_record, summary
+from strop.record import Totals, credit, reward_facts, step_record, summary
 from strop.rollout.collect import Collected, Ledger
 from strop.run.store import Credit
 from strop.types import Completion, Group, Prompt, Rollout
@@ -87,3 +90,17 @@ def test_credit_finds_each_groups_update_and_advantages() -> None:
     assert found[4] == Credit(7, (0.5, -0.5))
     assert found[9].update == 8
     assert found[9].advantages == pytest.approx((1 / 3, 1 / 3, -2 / 3))
+
+
+def test_the_header_tells_what_scores_and_where_programs_run() -> None:
+    def told(**task: Any) -> dict[str, str]:
+        return reward_facts(load(mapping={"task": {"kind": "arithmetic", **task}}).task)
+
+    assert told() == {}
+    scoring = {"workers": 3, "deadline_s": 0.5}
+    rewards = ["math", {"use": "format", "weight": 0.2}]
+    expected = "math, format x 0.2; 3 processes, 0.5 s for each completion"
+    assert told(reward=rewards, scoring=scoring) == {"rewards": expected}
+    mixed = told(kind="mixture", mix=[{"kind": "arithmetic", "reward": "code"}], scoring={"sandbox": "unsafe"})
+    assert mixed["rewards"].startswith("code; ")
+    assert mixed["sandbox"].startswith("UNSAFE: programs that the model writes run as this user")
