@@ -125,15 +125,24 @@ def test_bfloat16_is_merged_in_float32_and_rounded_once(tmp_path: Path) -> None:
     assert {weight.dtype for weight in weights.values()} == {torch.bfloat16}
 
 
-def test_a_merge_that_changes_the_model_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def scaled(module: Any) -> None:
+    module.model.layers[0].mlp.up_proj.weight.data.mul_(1.02)
+
+
+def forgotten(module: Any) -> None:
+    for name, weight in load("strop:tiny", dtype="float32", device="cpu").state_dict().items():
+        module.state_dict()[name].copy_(weight)
+
+
+def not_a_number(module: Any) -> None:
+    module.model.norm.weight.data.fill_(float("nan"))
+
+
+@pytest.mark.parametrize("fault", [scaled, forgotten, not_a_number])
+def test_a_merge_that_changes_the_model_is_refused(fault: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = checkpoint(tmp_path / "step-000002", lora=Lora(4, 8.0))
     merge = export.merge
-
-    def wrong(module: Any) -> None:
-        merge(module)
-        module.model.layers[0].mlp.up_proj.weight.data.mul_(1.01)
-
-    monkeypatch.setattr(export, "merge", wrong)
+    monkeypatch.setattr(export, "merge", lambda module: (merge(module), fault(module)))
     with pytest.raises(NumericsError, match="the merged model is not the model with its adapters: a logit is off by"):
         exported(source, tmp_path / "out")
 
