@@ -23,6 +23,9 @@ from strop.types import Completion, Prompt, Verdict
 MADE = {"reasoning_gym": "strop.tasks.reasoning_gym_task", "verifiers": "strop.tasks.verifiers_task"}
 """Kinds whose prompts a library makes, and the module that speaks to it."""
 
+OWN = {"reasoning_gym": "strop.tasks.reasoning_gym_score.score", "verifiers": "strop.tasks.verifiers_score.score"}
+"""How the library scores an answer itself, as a reward."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
@@ -116,7 +119,8 @@ def scoring_of(settings: Any, rewards: Any, *, shared: bool = False) -> Scoring:
 
 def scored_task(settings: Any, rewards: Any, scoring: Scoring, seed: int, function: Callable[..., Any] | None) -> Task:
     """The task of one source with what scores it: `function`, or these rewards, or the task's own verifier."""
-    parts = reward_parts(rewards)
+    own = [Part(OWN[settings.kind], name=settings.kind)] if settings.kind in OWN else []
+    parts = reward_parts(rewards) or own
     scorer = make_scorer(() if function else parts, scoring, function=function) if function or parts else None
     try:
         return make_task(settings, seed, scorer)
