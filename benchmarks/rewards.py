@@ -129,4 +129,4 @@ def report(results: Sequence[Result]) -> None:
 
 
 if __name__ == "__main__":
-    report([*throughput("math"), *throughput("boxed"), *hostility()])
+    report([*throughput("math"), *hostility()])

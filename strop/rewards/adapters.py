@@ -194,13 +194,13 @@ def given_to_openrlhf(question: Question, written: Sequence[Written]) -> tuple[A
 
 
 def voted(reward: Reward, question: Question, value: Value, each: Written) -> Value:
-    """The value with what maj@k votes on: what the `answer` beside the reward finds, or its own `pred`.
+    """The value with what maj@k votes on: the `pred` that it has, or what the `answer` beside the reward finds.
 
     A completion that was cut off gives none.
     """
-    if value.error or each.truncated:
-        return replace(value, answer="") if value.answer else value
-    if reward.voted is None:
+    if each.truncated and value.answer:
+        return replace(value, answer="")
+    if value.error or value.answer or each.truncated or reward.voted is None:
         return value
     try:
         found = reward.voted(each.text)
@@ -209,7 +209,7 @@ def voted(reward: Reward, question: Question, value: Value, each: Written) -> Va
     if not isinstance(found, str):
         said_so = f"answer, beside reward {reward.name}, returned {SHORT.repr(found)}: expected a text, '' for none"
         return Value(error=one_line(said_so))
-    return replace(value, answer=found[:LONGEST_ANSWER])
+    return replace(value, answer=found[:LONGEST_ANSWER]) if found else value
 
 
 def failed(reward: Reward, question: Question, error: BaseException, limit_s: float) -> Value:

@@ -214,8 +214,8 @@ def test_a_reward_gets_the_columns_it_names_and_no_others() -> None:
 
 
 def voting(answer: Any) -> Callable[..., Any]:
-    def score(prompt: str, completion: str) -> Any:
-        return {"score": 1.0, "pred": "own"}
+    def score(prompt: str, completion: str) -> float:
+        return 1.0
 
     score.answer = answer  # type: ignore[attr-defined]
     return score
@@ -225,8 +225,17 @@ def test_an_answer_beside_the_reward_is_what_votes_and_a_cut_off_completion_has_
     mine = as_reward(voting(lambda completion: completion.split()[0]))
     written = [Written("B because"), Written("B bec", truncated=True)]
     assert [value.answer for value in values_of(mine, Question("", {}, ""), written)] == ["B", ""]
-    own = as_reward(lambda prompt, completion: {"score": 1.0, "pred": "own"})
-    assert [value.answer for value in values_of(own, Question("", {}, ""), written)] == ["own", ""]
+
+
+def test_a_pred_that_the_reward_gives_itself_votes_and_spares_the_call_of_its_answer() -> None:
+    def score(prompt: str, completion: str) -> Any:
+        return {"score": 1.0, "pred": completion[:1]}
+
+    asked = []
+    score.answer = lambda completion: asked.append(completion) or "beside"  # type: ignore[attr-defined]
+    written = [Written("B because"), Written("B bec", truncated=True), Written("")]
+    values = values_of(as_reward(score), Question("", {}, ""), written)
+    assert ([value.answer for value in values], asked) == (["B", "", "beside"], [""])
 
 
 def test_an_answer_that_fails_is_the_completions_error() -> None:

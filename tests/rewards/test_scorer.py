@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from strop.errors import ConfigError
 from strop.rewards.here import Here
@@ -84,6 +86,33 @@ def test_where_any_reward_fails_the_completion_is_unscorable_and_says_why(file: 
         assert math.isnan(failed.score)
         assert failed.error.startswith(f"reward {file}:fails raised ZeroDivisionError: division by zero (prompt 'p1')")
         assert failed.parts == {"right": 0.0}
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    text = """
+        import os
+        def score(completion, answer):
+            if completion == "exit":
+                os._exit(1)
+            return {"4": 1.0, "5": 0.0, "nan": float("nan"), "none": None, "text": "1.0"}[completion]
+    """
+    with scorer_of(f"{reward_file(tmp_path_factory.mktemp('mixed'), text)}:score") as scorer:
+        yield scorer
+
+
+@given(st.lists(st.sampled_from(["4", "5", "nan", "none", "text", "raise", "exit"]), max_size=8))
+@settings(max_examples=30)
+def test_failures_wherever_they_stand_are_no_scores_and_leave_the_others_as_they_are(
+    mixed: Any, texts: list[str]
+) -> None:
+    """Goal R13."""
+    verdicts = mixed(PROMPT, completions(*texts))
+    fine = [text in ("4", "5") for text in texts]
+    assert [not verdict.error for verdict in verdicts] == fine
+    assert all(math.isnan(verdict.score) for verdict in verdicts if verdict.error)
+    kept = [text for text in texts if text in ("4", "5")]
+    assert numbers([verdict for verdict in verdicts if not verdict.error]) == [float(text == "4") for text in kept]
 
 
 def test_an_accuracy_that_says_nothing_is_unscorable_and_another_that_does_adds_nothing(file: str) -> None:
