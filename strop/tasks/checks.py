@@ -11,7 +11,7 @@ from typing import Any
 
 from strop.names import did_you_mean, nearest
 from strop.tasks.columns import PROMPT
-from strop.tasks.rows import Fault, Row, type_of
+from strop.tasks.rows import Fault, Row, listed, type_of
 
 Checked = list[Row | Fault]
 
@@ -57,9 +57,8 @@ def _missing(row: Row, label: str) -> str:
     if PROMPT in row.values:
         return "is null"
     near = nearest(label, row.values) or [name for name in OTHER_NAMES if name in row.values][:1]
-    names = ", ".join(row.values) or "nothing"
     hint = f"; name it with task.data.columns {{prompt: {near[0]}}}" if near else "; name it with task.data.columns"
-    return f"is missing: the row has {names}{did_you_mean(near)}{hint}"
+    return f"is missing: the row has {listed(row.values)}{did_you_mean(near)}{hint}"
 
 
 def _bad_text(text: str) -> str:
@@ -84,7 +83,7 @@ def _bad_message(message: Any) -> str:
         return f"is {type_of(message)}; a message is a mapping with 'role' and 'content'"
     for key in ("role", "content"):
         if key not in message:
-            return f"has no {key!r}; it has {', '.join(message) or 'nothing'}"
+            return f"has no {key!r}; it has {listed(message)}"
     for key, value in message.items():
         if not isinstance(value, str):
             return f"has a {key!r} that is {type_of(value)}: strop reads messages of text"

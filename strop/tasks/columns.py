@@ -11,7 +11,7 @@ from typing import Any
 
 from strop.errors import ConfigError
 from strop.names import did_you_mean, nearest
-from strop.tasks.rows import Fault, Row, short, type_of
+from strop.tasks.rows import Fault, Row, listed, short, type_of
 
 PROMPT = "prompt"
 
@@ -42,8 +42,7 @@ def reached(row: Row, path: str) -> Any:
         if not isinstance(value, dict):
             return Fault(row.where, f"cannot be reached: {before} is {type_of(value)}, no mapping", path)
         if name not in value:
-            has = ", ".join(value) or "nothing"
-            return Fault(row.where, f"cannot be reached: {before} has no {name!r}, only {has}", path)
+            return Fault(row.where, f"cannot be reached: {before} has no {name!r}, only {listed(value)}", path)
         value = value[name]
     return value
 
@@ -57,7 +56,7 @@ def check_columns(columns: Mapping[str, str], names: Collection[str], file: str)
     for ours, theirs in columns.items():
         if theirs not in names and "." not in theirs and ours != PROMPT:
             text = f"task.data.columns: no row of {file} has the column {short(theirs)} that {ours} is to be"
-            raise ConfigError(f"{text}; it has {', '.join(names) or 'none'}{did_you_mean(nearest(theirs, names))}")
+            raise ConfigError(f"{text}; it has {listed(names)}{did_you_mean(nearest(theirs, names))}")
     hidden = [ours for ours in columns if ours in names and ours not in columns.values()]
     return tuple(
         f"task.data.columns: the column {ours!r} of {file} is left out: {columns[ours]!r} takes its place"

@@ -14,6 +14,9 @@ from strop.errors import DataError
 from strop.tasks.read_jsonl import UTF16
 from strop.tasks.rows import LONGEST, Fault, Row, is_text, row_of
 
+OTHER_MARKS = (";", "\t", "|")
+"""What other programs write between fields."""
+
 UNTERMINATED = "unexpected end of data"
 
 
@@ -79,6 +82,9 @@ def _open_quote(lines: list[str], first: int) -> tuple[int, int]:
 
 
 def _header(names: list[str], where: str) -> list[str]:
+    other = next((mark for mark in OTHER_MARKS if mark in names[0]), "")
+    if len(names) == 1 and other:
+        raise DataError(f"{where}: one column, {names[0]!r}: fields stand between commas here, not {other!r}")
     for place, name in enumerate(names, start=1):
         if not name.strip():
             hint = "give it one, or leave it out (pandas writes its index so: index=False)"

@@ -14,7 +14,7 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -186,6 +186,14 @@ def type_of(value: Any) -> str:
         return "true or false"
     names = {int: "a number", float: "a number", str: "a text", list: "a list", dict: "a mapping", type(None): "null"}
     return names[type(value)]
+
+
+def listed(names: Iterable[str], most: int = 12) -> str:
+    """Names side by side, cut where they are long or many; "nothing" if there is none."""
+    found = list(names)
+    shown = [name if len(name) <= 60 else f"{name[:60]}..." for name in found[:most]]
+    more = [f"... ({len(found) - most} more)"] if len(found) > most else []
+    return ", ".join([*shown, *more]) or "nothing"
 
 
 def short(name: str, most: int = 60) -> str:

@@ -23,6 +23,7 @@ EXAMPLES = 3
 MOST_COLUMNS = 1000
 
 Reads = Callable[[Sequence[str]], Collection[str]]
+"""The columns of a table -> those that rewards look at. `list` says all of them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import strop
 from strop.config.schema import Task as Settings
 from strop.errors import ConfigError, DataError
 from strop.tasks.arithmetic import Arithmetic
@@ -151,3 +152,21 @@ def test_a_prompt_keeps_its_place_in_its_file(mixed: Mixture) -> None:
     places = {prompt.id: prompt.where for prompt in mixed.known()}
     assert len(places) == 60
     assert all(id.partition("/")[0] == where.rpartition("/")[2].partition(":")[0] for id, where in places.items())
+
+
+@pytest.mark.slow
+def test_an_evaluation_of_a_mixture_is_broken_down_by_task(tmp_path: Path) -> None:
+    entries = settings(tmp_path).model_dump()["mix"]
+    small = {"prompts": 2, "completions": 2, "max_tokens": 4, "filter": "none", "overlong": {"buffer": 0}}
+    found = strop.train(
+        {
+            "task": {"kind": "mixture", "mix": entries},
+            "rollout": small,
+            "train": {"steps": 1, "updates": 1},
+            "eval": {"prompts": 4, "completions": 2, "every": 0},
+            "runs": str(tmp_path / "runs"),
+        }
+    )
+    by = found.summary["accuracy_after"]["by"]["task"]
+    assert by["d.jsonl"] == [0.25, 4]
+    assert by["arithmetic"][1] == 4

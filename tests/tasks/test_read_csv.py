@@ -77,6 +77,8 @@ def test_a_quote_that_is_never_closed_is_an_error_where_it_opens(path: Path, dat
     [
         (b",prompt\n0,a\n", r"d.csv:1: column 1 has no name; .*pandas writes its index so"),
         (b"prompt,a,prompt\nx,y,z\n", r"d.csv:1: column 'prompt' is there twice"),
+        (b"prompt;answer\nx;y\n", r"d.csv:1: one column, 'prompt;answer': fields stand between commas here, not ';'"),
+        (b"prompt\tanswer\n", r"d.csv:1: one column, .*: fields stand between commas here, not '\\t'"),
         ("prompt\n1".encode("utf-16"), r"d.csv:1: it is UTF-16; save it as UTF-8"),
     ],
 )

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from strop.tasks.rows import DEEPEST, Fault, Row, identity, once, plain, row_of, short, type_of
+from strop.tasks.rows import DEEPEST, Fault, Row, identity, listed, once, plain, row_of, short, type_of
 
 
 class Colour(enum.StrEnum):
@@ -140,4 +140,7 @@ def test_types_are_said_in_words_and_names_are_cut() -> None:
         "a mapping",
         "null",
     ]
+    assert listed([]) == "nothing"
+    assert listed("abc") == "a, b, c"
+    assert listed(["x" * 70, *map(str, range(20))]) == f"{'x' * 60}..., {', '.join(map(str, range(11)))}, ... (9 more)"
     assert short("a" * 100) == repr("a" * 60 + "...")
