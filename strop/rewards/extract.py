@@ -5,7 +5,7 @@ r"""Where a completion says its answer: the text inside the last of its carriers
     hash     #### ...                                to the end of the line, as GSM8K writes it
     phrase   the answer is ...   Final answer: ...   to the end of the sentence
     bold     **...**
-    whole    a completion of one short line
+    whole    a completion of one short line, unless it is a calculation without its result: that may be the question
     number   the last number; asked for only from Python
 
 The last one of its kind wins: a withdrawn box is forgotten, and two boxes are never read as one. A block or a box that
@@ -32,6 +32,7 @@ NUMBER = re.compile(
     r"(?:(?<![\w)}\]])-)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/[0-9]+)?%?"
 )
 SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n|\s(?:because|since|as|so|which|where|when|therefore|for)\b")
+CALCULATION = re.compile(r"[0-9)}]\s*(?:[-+*×÷−]|\\times|\\cdot|\\div)\s*(?!10\s*(?:\^|\*\*))[0-9({\\]")
 AROUND = " \t\r\n*`_:"
 LONGEST_WHOLE = 200
 
@@ -125,7 +126,9 @@ def last_bold(text: str) -> Found | None:
 
 def whole(text: str) -> Found | None:
     line = text.strip()
-    return Found(cleaned(line), len(text)) if 0 < len(line) <= LONGEST_WHOLE and "\n" not in line else None
+    if not 0 < len(line) <= LONGEST_WHOLE or "\n" in line or (CALCULATION.search(line) and "=" not in line):
+        return None
+    return Found(cleaned(line), len(text))
 
 
 def last_number(text: str) -> Found | None:
