@@ -159,11 +159,13 @@ def is_text(value: str) -> bool:
 def identity(values: Mapping[str, Any]) -> str:
     """16 hex digits that equal rows share and no others: a hash of all columns, those that are null left out."""
     held = {name: value for name, value in values.items() if value is not None}
-    text = json.dumps(held, sort_keys=True)
+    text = SORTED.encode(held)
     if WHOLE.search(text):
-        text = json.dumps(_numbered(held), sort_keys=True)
+        text = SORTED.encode(_numbered(held))
     return hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
 
+
+SORTED = json.JSONEncoder(sort_keys=True)
 
 WHOLE = re.compile(r"\.0[,\]}]|\de\+\d")
 """How json writes a float that is a whole number; texts may look so too."""
