@@ -75,14 +75,17 @@ def _read_path(path: Path) -> Settings:
 
 
 def _with_model_layer(given: Settings) -> Settings:
-    """`given` over what the model brings. `task.kind: default` is what `task.file` ends in, else the model's task."""
+    """`given` over what the model brings. `task.kind: default` is a mixture where there is a `task.mix`, else what
+    `task.file` ends in, else the model's task."""
     model = given["model"].value if "model" in given else KEYS["model"].default
     brought = model_layer(model) if isinstance(model, str) else {}
     settings = brought | given
     file = given.get("task.file", Setting("", ""))
     if given.get("task.kind", Setting("default", "")).value != "default":
         return settings
-    if isinstance(file.value, str) and file.value:
+    if "task.mix" in given and given["task.mix"].value:
+        settings["task.kind"] = Setting("mixture", given["task.mix"].source)
+    elif isinstance(file.value, str) and file.value:
         settings["task.kind"] = Setting(kind_of(file.value) or "default", file.source)
     elif "task.kind" in brought:
         settings["task.kind"] = brought["task.kind"]

@@ -114,12 +114,14 @@ def test_a_reward_that_cannot_be_is_named(here: Path, reward: Any, expected: str
     assert expected in text
 
 
-def test_the_ending_of_a_file_says_the_kind_of_the_task_whatever_the_model_brings(here: Path) -> None:
+def test_a_list_or_the_ending_of_a_file_says_the_kind_of_the_task_whatever_the_model_brings(here: Path) -> None:
     config = load(mapping={"task.file": "train.jsonl", "task.reward": "math"})
     assert (config.task.kind, config.sources["task.kind"]) == ("jsonl", "python")
     with pytest.raises(ConfigError, match=re.escape("task.kind: the ending of data.txt does not say it")):
         load(mapping={"task.file": "data.txt", "task.reward": "math"})
     assert load().task.kind == "arithmetic"
+    assert load(mapping={"task.mix": [{"kind": "arithmetic"}]}).task.kind == "mixture"
+    assert load(mapping={"task.mix": []}).task.kind == "arithmetic"
     assert load(mapping={"task.kind": "arithmetic"}).task.kind == "arithmetic"
 
 
@@ -134,7 +136,11 @@ def test_the_ending_of_a_file_says_the_kind_of_the_task_whatever_the_model_bring
             "task.kind jsonl does not read it",
         ),
         ({"task.file": "train.jsonl", "task.name": "x"}, "task.name", "task.kind jsonl does not read it"),
-        ({"task.file": "train.jsonl", "task.mix": [{"kind": "arithmetic"}]}, "task.mix", "does not read it"),
+        (
+            {"task.kind": "jsonl", "task.file": "train.jsonl", "task.mix": [{"kind": "arithmetic"}]},
+            "task.mix",
+            "does not read it",
+        ),
         ({"task.file": "folder", "task.data.settings": {"a": 1}}, "task.data.settings", "does not read it"),
         (
             {"task.kind": "mixture", "task.mix": [{"kind": "arithmetic"}], "task.file": "train.jsonl"},
