@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from strop.cli.init import write
 
 
 @pytest.fixture(scope="session")
 def real_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What examples/real_model/real_model.py writes: about a minute and 540 MB. Nothing may write into it."""
-    folder = tmp_path_factory.mktemp("real_model") / "smollm2-135m"
-    subprocess.run([sys.executable, ROOT / "examples" / "real_model" / "real_model.py", folder], check=True)
-    return folder
+    """What real_model.py of the starter writes: about a minute and 540 MB. Nothing may write into it."""
+    starter = tmp_path_factory.mktemp("real_model")
+    write("real-model", starter)
+    subprocess.run([sys.executable, "real_model.py", "smollm2-135m"], cwd=starter, check=True)
+    return starter / "smollm2-135m"

@@ -1,4 +1,4 @@
-"""A real 135M-parameter model, a JSONL file and a user's reward: two steps of DAPO, as examples/real_model says."""
+"""A real 135M-parameter model, a JSONL file and a user's reward: two steps of DAPO, as the starter says."""
 
 from __future__ import annotations
 
@@ -12,16 +12,13 @@ from strop.cli.main import run
 from strop.rollout.collect import balanced
 from strop.run.store import read_rows
 
-EXAMPLE = Path("examples/real_model")
-
 
 @pytest.mark.slow
 @pytest.mark.timeout(540)
 @pytest.mark.xdist_group("real model")
 def test_two_steps_on_a_real_model(real_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(Path(__file__).parents[2])
-    flags = ["--model", str(real_model), "--runs", str(tmp_path), "--run", "real"]
-    assert run(["train", str(EXAMPLE / "config.yaml"), *flags]) == 0
+    monkeypatch.chdir(real_model.parent)
+    assert run(["train", "config.yaml", "--runs", str(tmp_path), "--run", "real"]) == 0
     folder = tmp_path / "real"
     summary = json.loads((folder / "summary.json").read_text())
     assert summary["steps"] == 2
