@@ -15,11 +15,9 @@ from strop.errors import DataError, NumericsError
 from strop.policy.lora import trained
 from strop.policy.step import Learner
 from strop.prepare import check_prompts, make_folder, make_learner
-from strop.rewards.scorer import Scoring, make_scorer
 from strop.rollout.encode import Encoder
-from strop.tasks.file_task import read_rows
-from strop.tasks.reading import Source
 from strop.watch import Watcher
+from tests.tasks.fakes import file_task
 
 
 @pytest.mark.parametrize(("algorithm", "has_reference"), [("dapo", False), ("grpo", True)])
@@ -41,8 +39,7 @@ def test_the_reference_of_adapters_is_their_own_module_with_them_off_and_nothing
 def test_a_prompt_over_the_limit_is_named_by_file_and_line(tmp_path: Path) -> None:
     file = tmp_path / "d.jsonl"
     file.write_text("".join(json.dumps({"prompt": "1+" * (50 if i == 7 else i) + "1="}) + "\n" for i in range(12)))
-    scorer = make_scorer((), Scoring(), function=lambda prompt, completion: 1.0)
-    task = read_rows(Source(str(file), "jsonl")).task(scorer, seed=0)
+    task = file_task(file)
     encode = Encoder(make_tokenizer(), max_prompt_tokens=60)
     with pytest.raises(DataError, match=r"d\.jsonl:8 has 103 tokens, over the limit of 60"):
         check_prompts(task, encode, Watcher())

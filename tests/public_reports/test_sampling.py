@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 import strop
 from strop.errors import NotEnoughSignal
 from strop.objective.advantage import ADVANTAGES
-from strop.rewards.scorer import Scoring, make_scorer
 from strop.rollout.collect import Refill, balanced, collect
 from strop.rollout.filter import Filter
 from strop.tasks.file_task import FileTask
 from strop.types import Completion, Group, Prompt, Rollout
+from tests.tasks.fakes import scorer
 
 MIXED, FLAT = (1.0, 0.0), (0.0, 0.0)
 SCORE = st.sampled_from([0.0, 0.1, 0.5, 1.0])
@@ -108,8 +108,7 @@ def test_batches_are_whole_and_every_draw_accounted_for_across_epochs(
     """
     assume(any(usable))
     rows = tuple(Prompt(f"row {i}", "?", {"usable": good}) for i, good in enumerate(usable))
-    scorer = make_scorer((), Scoring(), function=lambda prompt, completion: 1.0)
-    task = FileTask("d.jsonl", rows, (), scorer, seed=3)
+    task = FileTask("d.jsonl", rows, (), scorer(), seed=3)
 
     def draw(draws: range) -> Iterator[Group]:
         for place in draws:
