@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import random
+import re
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from strop.config.schema_task import Task as Settings
 from strop.errors import ConfigError, DataError
@@ -137,6 +140,12 @@ def test_a_dataset_is_asked_for_by_name_and_the_library_by_its_extra(monkeypatch
 def test_an_instruction_that_is_no_text_is_refused() -> None:
     with pytest.raises(ConfigError, match="instruction: a text, not 3"):
         instruction_of(3, {})
+
+
+def test_the_tasks_of_the_page_are_settings_that_strop_takes() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "made-tasks.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```yaml\n(.*?)^```", page, flags=re.MULTILINE | re.DOTALL)
+    assert [Settings(**yaml.safe_load(block)["task"]).kind for block in blocks] == ["reasoning_gym", "verifiers"]
 
 
 @pytest.fixture(scope="module")
