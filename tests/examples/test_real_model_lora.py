@@ -29,13 +29,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(540), pytest.mark.xdist_grou
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Eight problems of reasoning-gym's chain_sum, and a reward."""
-    import reasoning_gym
-
+    """Where the runs go, with a reward of our own."""
     made = tmp_path_factory.mktemp("real")
-    problems = reasoning_gym.create_dataset("chain_sum", size=8, seed=0)
-    lines = [json.dumps({"prompt": one["question"], "answer": one["answer"]}) for one in problems]
-    (made / "p.jsonl").write_text("\n".join(lines) + "\n")
     (made / "reward.py").write_text(REWARD)
     return made
 
@@ -44,8 +39,9 @@ def trained(model: Path, folder: Path, name: str, steps: int, **train: Any) -> P
     config = {
         "model": str(model),
         "task": {
-            "kind": "jsonl",
-            "file": str(folder / "p.jsonl"),
+            "kind": "reasoning_gym",
+            "name": "chain_sum",
+            "data": {"settings": {"instruction": "", "size": 20}},
             "reward": f"{folder / 'reward.py'}:score",
             "solved": 2.0,
         },
@@ -93,4 +89,9 @@ def test_a_real_model_trains_and_what_is_exported_writes_its_greedy_text(
     _, before = greedy(load(str(real_model), dtype="float32", device="cpu"), load_tokenizer(checkpoint))
     assert float((before - logits).abs().max()) > 1e-2
     card = (folder / f"{name}-out" / "README.md").read_text()
-    assert "SHA-256" in card and str(folder) not in card and str(real_model) not in card
+    assert (
+        "`reasoning_gym, chain_sum`" in card
+        and "SHA-256" in card
+        and str(folder) not in card
+        and str(real_model) not in card
+    )
