@@ -132,6 +132,7 @@ def test_expressions_are_equal_whatever_way_they_are_multiplied_out(a: str, b: s
         (r"5\text{ cm}", "5", True),
         (r"5\text{ cm}", r"5\text{ m}", False),
         (r"5\text{ cm}", r"5\text{ kg}", False),
+        (r"5\text{ m}", r"5\text{ g}", False),
         (r"100\text{ cm}", r"1\text{ m}", True),
         (r"5\text{ apples}", r"5\text{ pears}", True),
         ("1010_2", "1010", True),

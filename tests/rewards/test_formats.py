@@ -35,6 +35,9 @@ SPACE = st.text(" \t\n", max_size=3)
         ("<think>a</think><answer> </answer>", 0.0),
         ("<think></think><answer>4</answer>", 0.0),
         ("<think>a</think><answer>4</answer></answer>", 0.0),
+        ("<think>a<think>b</think><answer>4</answer>", 0.0),
+        ("<think>a</think><answer>3<answer>4</answer>", 0.0),
+        ("<think>a <answer>3</answer></think><answer>4</answer>", 0.0),
         ("", 0.0),
     ],
 )
