@@ -16,7 +16,7 @@ import random
 import sys
 from typing import Any
 
-from reasoning_gym.utils import SYSTEM_PROMPTS
+from reasoning_gym.utils import SYSTEM_PROMPTS  # type: ignore[import-not-found]
 
 from strop.rewards.inside import packed
 from strop.tasks.reasoning_gym_score import DATASETS, dataset_of

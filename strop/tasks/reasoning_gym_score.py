@@ -16,8 +16,8 @@ from strop.rewards.inside import unpacked
 from strop.tasks.tags import answer, is_tagged
 
 try:
-    from reasoning_gym.composite import DatasetSpec
-    from reasoning_gym.factory import DATASETS
+    from reasoning_gym.composite import DatasetSpec  # type: ignore[import-not-found]
+    from reasoning_gym.factory import DATASETS  # type: ignore[import-not-found]
 except ModuleNotFoundError as error:
     text = "task.kind: reasoning_gym needs the library reasoning-gym: pip install 'strop[tasks]'"
     raise ConfigError(text) from error

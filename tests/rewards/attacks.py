@@ -69,7 +69,13 @@ ATTACKS = {
     "ends when it is asked": "import sys\ndef f(x): sys.exit(0)\nf(0)",
     "ends at once": "import os; os._exit(0)",
     "ends at once when it is asked": "import os\ndef f(x): os._exit(0)",
-    "is equal to everything": EQUAL.format(base="object"),
+    "is equal to everything": """
+class Equal:
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+def f(x): return Equal()
+print(Equal())""",
+    "is equal to everything and says that it is a list": EQUAL.format(base="object"),
     "is a list that is equal to everything": EQUAL.format(base="list"),
     "is a text that is equal to everything": EQUAL.format(base="str"),
     "is a number that is equal to everything": EQUAL.format(base="int"),

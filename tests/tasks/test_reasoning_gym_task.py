@@ -17,7 +17,7 @@ from strop.config.schema_task import Task as Settings
 from strop.errors import ConfigError, DataError
 from strop.tasks import reasoning_gym_task
 from strop.tasks.find import find_task
-from strop.tasks.reasoning_gym_task import SHARE, ReasoningGym, instruction_of, is_held_out
+from strop.tasks.reasoning_gym_task import SHARE, Maker, ReasoningGym, instruction_of, is_held_out
 from strop.types import Completion, Prompt, Verdict
 
 
@@ -183,6 +183,22 @@ def test_a_real_dataset_makes_the_same_prompts_in_another_process(sums: Any) -> 
         assert again.held_out(5) == sums.held_out(5)
     finally:
         again.close()
+
+
+@pytest.mark.slow
+def test_problems_that_follow_from_the_order_of_a_set_are_the_same_under_any_salt(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = []
+    for salt in ("1", "2"):
+        monkeypatch.setenv("PYTHONHASHSEED", salt)
+        maker = Maker("isomorphic_strings", {})
+        try:
+            maker.open()
+            found.append([maker.entry(7, index) for index in range(5)])
+        finally:
+            maker.close()
+    assert found[0] == found[1]
 
 
 @pytest.mark.slow
