@@ -75,6 +75,8 @@ def _bad_messages(messages: Sequence[Any]) -> str:
     for place, message in enumerate(messages):
         if reason := _bad_message(message):
             return f"message {place} {reason}"
+    if messages[-1]["role"] == "assistant":
+        return "ends with an assistant's message, so the answer would stand in the prompt; leave that message out"
     return "" if any(message["content"].strip() for message in messages) else "is empty: no message has any content"
 
 
@@ -102,7 +104,7 @@ def value_at(row: Row, column: str) -> Any:
 
 
 def of_one_type(rows: Checked, labels: Mapping[str, str]) -> Checked:
-    """The rows, those with a value of another type than most rows have in its column marked."""
+    """The rows, those with a value of another type than the usual one of its column marked."""
     good = [row for row in rows if isinstance(row, Row)]
     mixed: dict[str, Mapping[str, tuple[int, str]]] = {}
     for column in {name: None for row in good for name in row.values} | {GROUND_TRUTH: None}:
@@ -132,7 +134,9 @@ def _typed(row: Row, mixed: Mapping[str, Mapping[str, tuple[int, str]]], labels:
         value = value_at(row, column)
         usual = max(found, key=lambda kind: found[kind][0])
         if value is not None and type_of(value) != usual:
-            text = f"is {type_of(value)} here, and {usual} in most rows, such as {found[usual][1]}"
+            count, first = found[usual]
+            others = "most rows" if 2 * count > sum(each for each, _ in found.values()) else "other rows"
+            text = f"is {type_of(value)} here, and {usual} in {others}, such as {first}"
             return Fault(row.where, f"{text}: a column holds one type", labels.get(column, column))
     return row
 

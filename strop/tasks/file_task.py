@@ -111,14 +111,12 @@ def read_rows(
     `drop` keeps the first. An answer may be missing only where no reward reads it: see `read_table`.
 
     Raises:
-        DataError: a source cannot be read, more than `max_bad` rows are malformed, or none is left to train on.
+        DataError: a source cannot be read, more than `max_bad` rows are malformed or all of one are, or none is left
+            to train on.
         ConfigError: `columns` takes a column that is not there, or a dataset has no such split.
     """
     tables = [read_table(each, columns or {}, reads) for each in (source, held_out) if each]
     warnings = (*(warning for table in tables for warning in table.warnings), *strict(tables, max_bad))
-    for table in tables:
-        if not table.prompts:
-            raise DataError(f"{table.name}: all of its {table.total} rows are malformed: {table.faults[0]}")
     kept = [unique(table.prompts) if duplicates == "drop" else table.prompts for table in tables]
     asked = questions(kept[0])
     held = kept[1] if held_out else set_aside(kept[0], asked)

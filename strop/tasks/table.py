@@ -101,14 +101,22 @@ def strict(tables: Sequence[Table], most: int) -> tuple[str, ...]:
     """The warnings about malformed rows that are left out, at most `most` of them in all tables together.
 
     Raises:
-        DataError: there are more; the first is told.
+        DataError: there are more, or a table has no other rows; the first is told.
     """
+    for table in tables:
+        if not table.prompts:
+            raise DataError(f"{table.faults[0]} ({malformed(len(table.faults), table.total)})")
     faults = [fault for table in tables for fault in table.faults]
-    total = sum(table.total for table in tables)
-    count = f"{len(faults)} of {total} rows {'is' if len(faults) == 1 else 'are'} malformed"
+    count = malformed(len(faults), sum(table.total for table in tables))
     if len(faults) > most:
         hint = f"task.max_bad {len(faults)} would leave {'it' if len(faults) == 1 else 'them'} out"
         raise DataError(f"{faults[0]} ({count}; {hint})")
     if not faults:
         return ()
     return (f"{count} and left out: {'; '.join(map(str, faults[:EXAMPLES]))}{'; ...' * (len(faults) > EXAMPLES)}",)
+
+
+def malformed(count: int, total: int) -> str:
+    if count == total:
+        return "the only row is malformed" if total == 1 else f"all {total} rows are malformed"
+    return f"{count} of {total} rows {'is' if count == 1 else 'are'} malformed"

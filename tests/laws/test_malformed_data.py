@@ -53,6 +53,11 @@ def bytes_parquet(path: Path) -> None:
     pq.write_table(pa.table({"prompt": texts}), path)
 
 
+def chats(path: Path) -> None:
+    rows = [{"messages": [*MESSAGES, {"role": "assistant", "content": "2"}]} for _ in GOOD]
+    path.write_text("\n".join(map(json.dumps, rows)))
+
+
 def csv(text: str) -> Callable[[Path], Any]:
     return lambda path: path.write_bytes(f"prompt,answer\n1+1=,2\n{text}".encode("utf-8", "surrogateescape"))
 
@@ -79,6 +84,12 @@ FAULTS: dict[str, tuple[str, Callable[[Path], Any], str]] = {
         "d.jsonl",
         row(prompt=[{"role": "user"}]),
         "d.jsonl:5: column 'prompt': message 0 has no",
+    ),
+    "an answer in the prompt": (
+        "chat.jsonl",
+        chats,
+        "chat.jsonl:1: column 'messages': ends with an assistant's message, so the answer would stand in the prompt; "
+        "leave that message out (all 9 rows are malformed)",
     ),
     "a missing answer": ("d.jsonl", row(answer=...), "d.jsonl:5: column 'answer': is missing: the right answer stands"),
     "an empty answer": ("d.jsonl", row(answer=""), "d.jsonl:5: column 'answer': is empty: the right answer stands"),
@@ -131,7 +142,8 @@ def arguments(folder: Path, name: str) -> list[str]:
     file, write, _ = FAULTS[name]
     write(folder / file)
     (folder / "r.py").write_text("def score(completion, **columns):\n    return 1.0\n")
-    reach = ["--task.data.columns", "{answer: meta.answer}"] * (file == "deep.jsonl")
+    theirs = {"deep.jsonl": "{answer: meta.answer}", "chat.jsonl": "{prompt: messages}"}
+    reach = ["--task.data.columns", theirs[file]] if file in theirs else []
     where = ["--task.file", str(folder / file), "--task.reward", f"{folder}/r.py:score", "--runs", str(folder / "runs")]
     return ["train", *where, *reach]
 

@@ -48,6 +48,11 @@ def said(value: Any, **others: Any) -> str:
         ([{**USER, "weight": 1}], "message 0 has a 'weight' that is a number"),
         ([{"role": " ", "content": "a"}], "message 0 has an empty 'role'"),
         ([{"role": "user", "content": " "}], "is empty: no message has any content"),
+        (
+            [USER, {"role": "assistant", "content": "4"}],
+            "ends with an assistant's message, so the answer would stand in",
+        ),
+        ([USER, {"role": "assistant", "content": "4"}, USER], ""),
         ("[{'role': 'user', 'content': 'a'}]", "is a text that spells a list of messages: write the list itself"),
         (' [ {"content": "a", "role": "user"}]', "is a text that spells a list of messages"),
         ("[{a: 1}] is what?", ""),
@@ -91,6 +96,16 @@ def test_a_value_of_another_type_than_most_is_named_with_an_example_of_the_usual
         "d:7: was bad before",
         f"d:8: column 'answer': is true or false here, {usual}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("values", "where"), [("444555", "other"), ("45", "other"), ("445", "most"), ("44455?", "other"), ("4445?", "most")]
+)
+def test_a_type_is_said_to_be_in_most_rows_only_if_more_than_half_have_it(values: str, where: str) -> None:
+    kinds: dict[str, Any] = {"4": "4", "5": 5, "?": True}
+    found = faults(of_one_type(rows(*map(kinds.get, values)), {}))
+    assert len(found) == len(values) - values.count("4")
+    assert all(f" here, and a text in {where} rows, such as d:1: a column holds one type" in text for text in found)
 
 
 def test_numbers_with_and_without_a_point_and_nulls_are_of_one_type() -> None:

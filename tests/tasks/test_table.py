@@ -222,6 +222,15 @@ def test_malformed_rows_are_an_error_that_says_how_many_there_are_and_what_would
     assert str(more.value).endswith("(5 of 9 rows are malformed; task.max_bad 5 would leave them out)")
 
 
+def test_a_table_of_nothing_but_malformed_rows_is_an_error_that_advises_no_limit() -> None:
+    for most in (0, 9):
+        with pytest.raises(DataError) as all_of_them:
+            strict([a_table(1), a_table(3, prompts=0)], most)
+        assert str(all_of_them.value) == "d.jsonl:1: column 'prompt': is empty (all 3 rows are malformed)"
+        with pytest.raises(DataError, match=r"is empty \(the only row is malformed\)$"):
+            strict([a_table(1, prompts=0)], most)
+
+
 def test_rows_that_are_left_out_are_told_with_the_first_of_them() -> None:
     assert strict([a_table(0)], 0) == strict([], 0) == ()
     assert strict([a_table(1)], 1) == ("1 of 3 rows is malformed and left out: d.jsonl:1: column 'prompt': is empty",)
