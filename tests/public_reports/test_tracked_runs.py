@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from strop.config.load import load
+from strop.errors import ConfigError
 from strop.loop import run_training
 from strop.run import trackers
 from strop.run.store import read_rows
@@ -72,3 +73,12 @@ def test_no_step_of_a_run_fails_or_waits_for_a_tracker(
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return run_with(tmp_path_factory.mktemp("runs"), "alone")[0]
+
+
+def test_a_tracker_that_is_not_installed_is_refused_before_a_model_loads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trackers, "find_spec", lambda name: None)
+    monkeypatch.setattr("strop.loop.make_learner", lambda *_: pytest.fail("the model was loaded"))
+    with pytest.raises(ConfigError, match=r"save.trackers: wandb is not installed; pip install 'strop\[wandb"):
+        run_with(tmp_path, "refused", "wandb")
