@@ -17,7 +17,7 @@ from typing import Annotated
 
 import typer
 
-from strop.cli import algorithms, check, config, explain, export, reward, train
+from strop.cli import algorithms, check, config, explain, export, init, plan, reward, train
 from strop.cli import eval as evaluation
 from strop.cli.help import WithKeys
 from strop.cli.safe import visible
@@ -37,9 +37,11 @@ app.command("train", cls=WithKeys, context_settings=PASS_ON)(train.train)
 app.command("eval", context_settings=PASS_ON)(evaluation.evaluate)
 app.command("check", context_settings=PASS_ON)(check.check)
 app.command("config", context_settings=PASS_ON)(config.show)
+app.command("plan", context_settings=PASS_ON)(plan.plan)
 app.command("explain", context_settings=PASS_ON)(explain.explain)
 app.command("reward", context_settings=PASS_ON)(reward.reward)
 app.command("export")(export.export)
+app.command("init")(init.init)
 app.command("algorithms")(algorithms.algorithms)
 
 
