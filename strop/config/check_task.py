@@ -13,7 +13,7 @@ from strop.names import did_you_mean, nearest
 from strop.rewards.builtin import BUILTIN
 from strop.tasks.find import MADE
 from strop.tasks.read_dataset import is_hub_id
-from strop.tasks.reading import KINDS, READERS, kind_of
+from strop.tasks.reading import KINDS, READERS, SUFFIXES, kind_of
 
 Found = Iterator[tuple[str, str]]
 """(key, what is wrong with it)."""
@@ -22,6 +22,7 @@ REWARD_KEYS = ("use", "weight", "name")
 DATASET_KEYS = ("data.subset", "data.split", "data.held_out_split")
 FILE_KEYS = ("file", "held_out_file", "data.columns", "data.duplicates", "max_bad")
 MADE_KEYS = ("name", "data.settings")
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 def task_problems(task: Task, model: str) -> Found:
@@ -60,11 +61,13 @@ def entry_problems(entry: Source) -> Found:
 def source_problems(source: Source) -> Found:
     """What makes one source of prompts impossible, by its key in the section."""
     kind, ending = source.kind, kind_of(source.file)
+    if kind in ("default", *KINDS) and (key := _pattern(source)):
+        yield key, f"{getattr(source, key)} is a pattern; name the folder of the files: it is read as one dataset"
+        return
     if kind in MADE and not source.name:
         yield "name", f"is empty, and task.kind {kind} makes the problems of that name"
     if kind == "default" and not ending:
-        hint = "set task.kind to jsonl, parquet, csv or dataset"
-        yield "kind", f"the ending of {source.file} does not say it; {hint}{_near(source.file)}"
+        yield "kind", f"the ending of {source.file} does not say it; {_known(source.file)}{_near(source.file)}"
     kind = ending if kind == "default" else kind
     if kind not in KINDS:
         return
@@ -75,6 +78,20 @@ def source_problems(source: Source) -> Found:
         yield "kind", f"{kind}, but {source.file} is of kind {ending}: leave task.kind out"
     yield from _place("file", source.file, kind)
     yield from _place("held_out_file", source.held_out_file, kind_of(source.held_out_file) or kind)
+
+
+def _pattern(source: Source) -> str:
+    """The key that holds a shell's pattern in place of a name, if one does."""
+    files = {"file": source.file, "held_out_file": source.held_out_file}
+    odd = (key for key, file in files.items() if any(sign in file for sign in "*?["))
+    return next((key for key in odd if not Path(files[key]).expanduser().exists()), "")
+
+
+def _known(file: str) -> str:
+    """What may stand in the place of a file whose ending says nothing."""
+    known = f"{', '.join(SUFFIXES)} and a folder do"
+    packed = Path(file).suffix.lower() in PACKED
+    return f"{known}; {'unpack it' if packed else 'set task.kind to jsonl, parquet, csv or dataset if it is one'}"
 
 
 def _place(key: str, file: str, kind: str) -> Found:
@@ -123,9 +140,9 @@ def _use(use: str) -> Iterator[str]:
 
 
 def _near(file: str) -> str:
-    """'; did you mean FILE?', of the files that stand beside where it would be."""
+    """'; did you mean FILE?', of the files that stand beside where it would be; nothing if it is there."""
     path = Path(file).expanduser()
-    if not path.parent.is_dir():
+    if path.exists() or not path.parent.is_dir():
         return ""
     names = nearest(path.name, (entry.name for entry in path.parent.iterdir()))
     return did_you_mean([str(path.parent / name) for name in names])

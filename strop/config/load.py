@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
 
@@ -155,6 +155,15 @@ TYPES = {
     "string_type": "text (put quotes around it)",
 }
 
+FORMS = {
+    "task.data.columns": "a mapping, such as '{prompt: question}'",
+    "task.data.settings": "a mapping, such as '{max_terms: 4}'",
+    "task.mix": "a list, such as '[{file: a.jsonl}, {file: b.jsonl}]'",
+    "train.lora.targets": "a list, such as '[q_proj, v_proj]'",
+    "save.trackers": "a list, such as '[tensorboard]'",
+}
+"""Keys whose value is a mapping or a list, and how it is written."""
+
 PLAIN = (int, float, bool, str)
 NO_VALUE = "has no value; leave the key out to keep the default"
 NAMES = "must hold letters, digits, '.', '-' and '_' only, and start with a letter or digit"
@@ -165,14 +174,19 @@ def describe(key: str, kind: str, value: Any, context: Mapping[str, Any]) -> str
     if value is None:
         return NO_VALUE
     if kind == "literal_error":
-        allowed = list(KEYS[key].annotation.__args__)
-        return f"must be {' or '.join(allowed)}, is {_shown(value)}{did_you_mean(nearest(str(value), allowed))}"
+        inside = get_args(KEYS[key].annotation)
+        listed = get_origin(KEYS[key].annotation) is list
+        allowed = list(get_args(inside[0]) if listed else inside)
+        names = f"{'a list of ' * listed}{' or '.join(allowed)}"
+        return f"must be {names}, is {_shown(value)}{did_you_mean(nearest(str(value), allowed))}"
     return f"{_demand(key, kind, context)}, is {_shown(value)}"
 
 
 def _demand(key: str, kind: str, context: Mapping[str, Any]) -> str:
     if kind in BOUNDS:
         return f"must be {BOUNDS[kind]} {next(iter(context.values()))}"
+    if key in FORMS:
+        return f"must be {FORMS[key]}"
     if KEYS[key].annotation not in PLAIN and key.startswith("objective."):
         return "must be a name or {kind: NAME, ...}" + ", or a list of them" * key.endswith("s")
     if kind in TYPES:

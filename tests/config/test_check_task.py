@@ -6,6 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from strop.config.check_task import idle_keys, task_problems
@@ -13,6 +15,8 @@ from strop.config.load import load
 from strop.config.schema import KEYS
 from strop.config.schema_task import Task
 from strop.errors import ConfigError
+from strop.tasks.reading import Source, kind_of
+from strop.tasks.rows import Row
 
 
 def first(**settings: Any) -> str:
@@ -23,7 +27,7 @@ def first(**settings: Any) -> str:
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("train.jsonl", "test.parquet", "r.py", "data.txt"):
+    for name in ("train.jsonl", "test.parquet", "r.py", "data.txt", "odd[1].jsonl"):
         (tmp_path / name).touch()
     (tmp_path / "folder").mkdir()
     return tmp_path
@@ -33,7 +37,26 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("settings", "expected"),
     [
         ({}, "task.kind: model a/b names no task of its own: give --task.file PROMPTS.jsonl"),
-        ({"file": "data.txt"}, "task.kind: the ending of data.txt does not say it; set task.kind to jsonl, parquet,"),
+        (
+            {"file": "data.txt"},
+            "task.kind: the ending of data.txt does not say it; .jsonl, .json, .parquet, .csv and a folder do; set "
+            "task.kind to jsonl, parquet, csv or dataset if it is one",
+        ),
+        ({"file": "train.tsv"}, "task.kind: the ending of train.tsv does not say it"),
+        (
+            {"file": "train.jsonl.gz"},
+            "task.kind: the ending of train.jsonl.gz does not say it; .jsonl, .json, .parquet, .csv and a folder do; "
+            "unpack it",
+        ),
+        *(
+            ({**settings, key: pattern}, f"task.{key}: {pattern} is a pattern; name the folder of the files")
+            for pattern in ("folder/*.parquet", "folder/*", "folder/part-?.jsonl", "f*/[ab].csv")
+            for key, settings in (
+                ("file", {}),
+                ("file", {"kind": "parquet"}),
+                ("held_out_file", {"file": "train.jsonl"}),
+            )
+        ),
         ({"file": "org/name"}, "task.kind: the ending of org/name does not say it"),
         ({"kind": "jsonl"}, "task.file: is empty, and task.kind jsonl reads its prompts from there"),
         (
@@ -73,10 +96,31 @@ def test_what_cannot_be_is_named_with_its_key(here: Path, settings: dict[str, An
     assert first(**settings).startswith(expected)
 
 
+@pytest.mark.parametrize("name", ["data.txt", "train.tsv", "train.jsonl.gz", "folder/part.tsv"])
+def test_a_file_that_is_there_is_not_told_to_be_meant(here: Path, name: str) -> None:
+    (here / name).touch()
+    (here / "folder" / "part.csv").touch()
+    assert "the ending of" in first(file=name) and "did you mean" not in first(file=name)
+    assert "did you mean data.txt?" in first(file="dat.txt")
+
+
+def test_a_folder_of_files_is_what_a_pattern_is_told_to_become(here: Path) -> None:
+    """The advice holds: the folder's files are read as one dataset."""
+    rows = [{"prompt": f"{i}+1=", "answer": str(i + 1)} for i in range(6)]
+    for part in range(2):
+        pq.write_table(pa.Table.from_pylist(rows[3 * part : 3 * part + 3]), here / "folder" / f"part-{part}.parquet")
+    assert first(file="folder/*.parquet").endswith("name the folder of the files: it is read as one dataset")
+    assert first(file="folder", held_out_file="folder", reward="math") == ""
+    found = [row.values for row in Source("folder", kind_of("folder")).rows() if isinstance(row, Row)]
+    assert found == rows
+
+
 @pytest.mark.parametrize(
     "settings",
     [
         {"kind": "arithmetic"},
+        {"kind": "arithmetic", "file": "folder/*.csv"},
+        {"file": "odd[1].jsonl", "reward": "math"},
         {"kind": "jsonl", "file": "train.jsonl", "held_out_file": "test.parquet", "reward": "math"},
         {"kind": "jsonl", "file": "data.txt", "reward": "r.py:score"},
         {"kind": "dataset", "file": "folder", "reward": "package.module.score"},

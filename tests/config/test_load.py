@@ -3,11 +3,13 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_origin
 
 import pytest
 
-from strop.config.load import load, model_layer, resolve
-from strop.config.schema import LEAVES, Config
+from strop.config.load import FORMS, load, model_layer, resolve
+from strop.config.reader import read_flags
+from strop.config.schema import KEYS, LEAVES, Config
 from strop.errors import ConfigError
 
 
@@ -70,6 +72,25 @@ def test_a_run_folder_stands_for_its_config_without_its_name(write) -> None:
         ("seed: 12:30", "seed: must be a whole number, is '12:30'"),
         ("objective: {trust: 3}", "objective.trust: must be a name or {kind: NAME, ...}, is 3"),
         ("objective: {regularizers: [3]}", "objective.regularizers: must be a name or {kind: NAME, ...}, or a list"),
+        (
+            "task: {data: {columns: a=b}}",
+            "task.data.columns: must be a mapping, such as '{prompt: question}', is 'a=",
+        ),
+        (
+            "task: {data: {columns: {prompt: 3}}}",
+            "task.data.columns: must be a mapping, such as '{prompt: question}', is",
+        ),
+        ("task: {data: {settings: [a]}}", "task.data.settings: must be a mapping, such as '{max_terms: 4}', is ['a']"),
+        (
+            "task: {mix: a.jsonl}",
+            "task.mix: must be a list, such as '[{file: a.jsonl}, {file: b.jsonl}]', is 'a.",
+        ),
+        ("train: {lora: {targets: q_proj}}", "train.lora.targets: must be a list, such as '[q_proj, v_proj]', is 'q_p"),
+        ("save: {trackers: wandb}", "save.trackers: must be a list, such as '[tensorboard]', is 'wandb'"),
+        (
+            "save: {trackers: [wandbb]}",
+            "save.trackers: must be a list of tensorboard or wandb or trackio, is ['wandb",
+        ),
         ("train: {adam: {weight_decay: None}}", "train.adam.weight_decay: has no value"),
         ("run: null", "run: has no value"),
         ("run:", "run: has no value"),
@@ -117,6 +138,14 @@ def test_a_whole_number_may_have_an_exponent() -> None:
 @pytest.mark.parametrize("text", ["False", "false", "FALSE"])
 def test_false_on_the_command_line_is_false(text: str) -> None:
     assert load(flags=[("rollout.overlong.mask_truncated", text)]).rollout.overlong.mask_truncated is False
+
+
+def test_every_key_of_a_mapping_or_a_list_says_how_one_is_written() -> None:
+    assert set(FORMS) == {key for key in LEAVES if get_origin(KEYS[key].annotation) in (dict, list)}
+    flags = [(key, form.partition("'")[2].removesuffix("'")) for key, form in FORMS.items()]
+    values = {key: setting.value for key, setting in read_flags(flags).items()}
+    assert {type(values[key]) for key in FORMS if "mapping" in FORMS[key]} == {dict}
+    assert {type(values[key]) for key in FORMS if "list" in FORMS[key]} == {list}
 
 
 def test_several_wrong_values_are_counted_in_the_line_of_the_first() -> None:
