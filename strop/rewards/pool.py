@@ -181,9 +181,7 @@ class Pool:
         elif running:
             task, place, since = running
             if now - since > self.limit(task.calls[place]):
-                self.receive(slot)
-                if slot.running() == running:
-                    slot.gone("", late=True)
+                slot.gone("", late=running)
         elif slot.tasks and now - slot.heard > self.deadline_s + SILENT_S:
             slot.gone("it stopped answering")
 

@@ -67,6 +67,10 @@ class Task:
         return [call for place, call in enumerate(self.calls) if place not in self.answered]
 
 
+Running = tuple[Task, int, float]
+"""A call that runs: of which task, its place there, and since when."""
+
+
 @dataclass(frozen=True, slots=True)
 class Blame:
     """The call that a worker died of, how long that took, and whether nothing else can have been the cause."""
@@ -86,7 +90,8 @@ class Slot:
         self.state: State = "starting"
         self.born = self.heard = time.monotonic()
         self.said: list[dict[str, Any]] = []
-        self.end, self.told, self.garbled, self.late = "", False, False, False
+        self.end, self.told, self.garbled = "", False, False
+        self.late: Running | None = None
         self.tasks: dict[int, Task] = {}
         self.messages = 0
         self.first: Task | None = None
@@ -167,8 +172,8 @@ class Slot:
         if len(task.answered) == len(task.calls):
             del self.tasks[number]
 
-    def gone(self, end: str, *, told: bool = False, garbled: bool = False, late: bool = False) -> None:
-        """It is at its end: `told` by the worker itself, `garbled` by what it wrote, or `late`."""
+    def gone(self, end: str, *, told: bool = False, garbled: bool = False, late: Running | None = None) -> None:
+        """It is at its end: `told` by the worker itself, `garbled` by what it wrote, or `late` with a call."""
         self.state, self.end, self.told, self.garbled, self.late = "gone", end, told, garbled, late
 
     def blamed(self) -> Blame | None:
@@ -176,18 +181,18 @@ class Slot:
 
         That is the call it was in; if it was in none, or wrote nonsense, the first that it has not answered.
         """
-        running = self.running()
         if self.told or not self.tasks:
             return None
-        if running and not self.garbled:
+        running = self.late or (None if self.garbled else self.running())
+        if running:
             task, place, since = running
             first = place == 0 and task is self.first
             return Blame(task, task.calls[place], time.monotonic() - since, sure=first)
         task = next(iter(self.tasks.values()))
         return Blame(task, task.open()[0], 0.0, sure=False)
 
-    def running(self) -> tuple[Task, int, float] | None:
-        """The call that it is in: of which task, its place there, and since when. None between calls."""
+    def running(self) -> Running | None:
+        """The call that it is in. None between calls."""
         number, place, since = self.progress.read()
         task = self.tasks.get(number)
         if task is None or since == IDLE or place in task.answered:

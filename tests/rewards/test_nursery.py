@@ -161,6 +161,19 @@ os.kill(os.getpid(), 9)
     assert gone(pids)
 
 
+def test_all_end_when_the_run_is_killed_though_a_fork_of_it_holds_the_socket() -> None:
+    code = f"""
+from strop.rewards.scorer import *
+scorer = make_scorer([Part({HOSTILE + ":score"!r})], Scoring())
+holder = child(lambda: (os.close(1), os.close(2), time.sleep(60)))
+print(holder, scorer.runner.nest.pid, *limits.descendants(scorer.runner.nest.pid), flush=True)
+os.kill(os.getpid(), 9)
+"""
+    holder, *pids = [int(pid) for pid in apart(code).stdout.split()]
+    assert gone(pids)
+    os.kill(holder, 9)
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_and_sigterm_are_for_the_run(nest: Nest, number: int) -> None:
     ends = worker(nest)

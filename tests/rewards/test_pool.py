@@ -178,6 +178,23 @@ THREADED = """
 """
 
 
+def test_memory_is_bounded_and_that_is_said() -> None:
+    with scorer_of(REWARD, memory_mb=256) as scorer:
+        verdicts = scorer(PROMPT, completions("memory_bytes", "good", "memory_append"))
+    assert ["raised MemoryError" in verdict.error for verdict in verdicts] == [True, False, True]
+
+
+def test_the_pool_looks_at_its_workers_no_later_than_one_may_be_late() -> None:
+    with scorer_of(REWARD, deadline_s=0.2) as scorer:
+        assert scorer.runner.soonest() <= 0.2  # type: ignore[union-attr]
+        job, running = scorer.submitted(PROMPT, completions("wait_sleep")), None
+        while running is None:
+            scorer.runner.step(0.0)  # type: ignore[union-attr]
+            running = next(filter(None, (slot.running() for slot in scorer.runner.slots.values())), None)  # type: ignore[union-attr]
+        assert scorer.runner.soonest() <= running[2] + 0.2 - time.monotonic() + 0.01  # type: ignore[union-attr]
+        assert "took more than 0.2 s" in scorer.verdicts(job)[0].error
+
+
 def test_rewards_whose_import_starts_threads_are_imported_by_each_worker(tmp_path: Path) -> None:
     with scorer_of(f"{reward_file(tmp_path, THREADED)}:score") as scorer:
         verdicts = scorer(PROMPT, completions("a", "exit", "b"))
