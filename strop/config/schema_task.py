@@ -47,11 +47,15 @@ class Source(Section):
         "default", "arithmetic", "jsonl", "parquet", "csv", "dataset", "mixture", "reasoning_gym", "verifiers"
     ] = setting(
         "default",
-        "Where prompts come from. `default`: what the ending of `task.file` says, or the task that the model names; "
-        "only `strop:` models name one.",
+        "Where prompts come from. `default`: a mixture where there is a `task.mix`, else what the ending of "
+        "`task.file` says, else the task that the model names; only `strop:` models name one.",
     )
     name: str = setting("", "The dataset of `reasoning_gym`, or the environment of `verifiers`.")
-    file: str = setting("", "Training prompts: a file (.jsonl, .parquet, .csv), a dataset folder or a hub id.")
+    file: str = setting(
+        "",
+        "Training prompts: a file (.jsonl, .json, .parquet, .csv; a .json may be one array), a dataset folder or a "
+        "hub id.",
+    )
     held_out_file: str = setting(
         "",
         "Prompts for evaluation, in the same form. Empty: some prompts of `task.file` are set aside, never trained on.",

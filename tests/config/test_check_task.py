@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import datasets.config
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -104,8 +105,9 @@ def test_a_file_that_is_there_is_not_told_to_be_meant(here: Path, name: str) -> 
     assert "did you mean data.txt?" in first(file="dat.txt")
 
 
-def test_a_folder_of_files_is_what_a_pattern_is_told_to_become(here: Path) -> None:
+def test_a_folder_of_files_is_what_a_pattern_is_told_to_become(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The advice holds: the folder's files are read as one dataset."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(here / "cache"))
     rows = [{"prompt": f"{i}+1=", "answer": str(i + 1)} for i in range(6)]
     for part in range(2):
         pq.write_table(pa.Table.from_pylist(rows[3 * part : 3 * part + 3]), here / "folder" / f"part-{part}.parquet")

@@ -15,8 +15,8 @@ import pytest
 import yaml
 
 from strop.cli.main import run
+from strop.cli.reward import configuration
 from strop.config.load import load
-from strop.config.reader import split_arguments
 from strop.config.schema_task import Mixed
 from strop.tasks.checks import ANSWERS
 from strop.tasks.find import find_task
@@ -45,16 +45,40 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_commands_of_the_page_work(
+def test_the_commands_of_the_page_read_every_row(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert len(COMMANDS) == 4
+    for _, command, *words in COMMANDS[1:]:
+        assert command == "reward"
+        task = find_task(configuration(words).task, seed=0)
+        assert len(task.known()) == 200
+        task.close()
+
+
+@pytest.mark.slow  # each tries a reward on a hundred rows, twice
+@pytest.mark.parametrize("words", COMMANDS[1:], ids=" ".join)
+def test_the_commands_of_the_page_find_nothing_wrong(
+    words: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(folder)
+    assert run(words[1:]) == 0, capsys.readouterr()
+    assert "on 100 rows" in capsys.readouterr().out
+
+
+@pytest.mark.slow  # strop plan and strop check import torch
+def test_the_commands_that_the_page_says_read_the_data_do_and_config_does_not(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(folder)
-    assert len(COMMANDS) == 4
-    for _, _, *words in COMMANDS[1:]:
-        assert run(["config", *words]) == 0, capsys.readouterr().err
-        task = find_task(load(*split_arguments(words)).task, seed=0)
-        assert len(task.known()) == 200
-        task.close()
+    Path("bad.jsonl").write_text("{\n")
+    told = re.search(r"by every command that opens the data: (.*?)\. `strop config` opens none", PAGE, re.DOTALL)
+    assert told
+    flags = ["--task.file", "bad.jsonl", "--task.reward", "hash", "--runs", str(folder / "runs")]
+    given = {"reward test": ["hash", "bad.jsonl"], "eval": ["strop:tiny", *flags]}
+    for command in re.findall(r"`strop ([a-z ]+)`", told[1]):
+        assert run([*command.split(), *given.get(command, flags)]) == 4, command
+        assert "strop: bad.jsonl:1: not JSON" in capsys.readouterr().err
+    assert run(["config", *flags]) == 0
 
 
 def test_the_python_of_the_page_prints_what_stands_beside_it(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
