@@ -16,6 +16,7 @@ from strop.errors import StropError
 from strop.evaluate import Evaluation, encoder, held_out_accuracy
 from strop.policy.mesh import Mesh, gathered, joined
 from strop.policy.model import describe, load_tokenizer, write
+from strop.policy.name import shown
 from strop.policy.step import Learner
 from strop.prepare import check_prompts, make_folder, make_learner, mesh_warnings, sampling_module
 from strop.record import State, credit, facts, step_record, summary, write_checkpoint
@@ -128,7 +129,8 @@ def prepare(
         return task, tokenizer, encode, learner, sampling_module(config, learner)
 
     task, tokenizer, encode, learner, module = mesh.together(load)
-    folder = make_folder(config, reward=getattr(reward, "__name__", "") if reward else "", mesh=mesh)
+    handed = getattr(reward, "__name__", type(reward).__name__) if reward else ""
+    folder = make_folder(config, task=task.description, reward=handed, mesh=mesh)
     watch.started(folder.path, facts(config, task, describe(module), mesh.ranks))
     engine = HFEngine(module, tokenizer, rows=config.rollout.rows)
     spread, guard = Spread(mesh.rank, mesh.ranks, mesh.exchange), Guard(config.task.scoring.max_unscorable)
@@ -201,7 +203,8 @@ class Trainer:
         self.save()
         self.folder.write_json("summary.json", result)
         if state.step and not self.folder.silent:
-            title = f"{self.config.algorithm} on {self.config.model}, {self.sampler.task.name}, seed {self.config.seed}"
+            model = shown(self.config.model)
+            title = f"{self.config.algorithm} on {model}, {self.sampler.task.name}, seed {self.config.seed}"
             draw_run(self.folder.path, title=title)
         return result
 

@@ -94,7 +94,7 @@ def run_adapters(config: Config) -> Lora:
     return Lora(asked.rank, asked.alpha, tuple(asked.targets), config.seed) if asked.rank else OFF
 
 
-def make_folder(config: Config, *, reward: str, mesh: Mesh = ALONE) -> RunFolder:
+def make_folder(config: Config, *, task: str, reward: str = "", mesh: Mesh = ALONE) -> RunFolder:
     """The run's folder with what was asked for; `reward` names a function that was handed over from Python.
 
     The first rank makes and writes it; the others know where it is.
@@ -112,7 +112,7 @@ def make_folder(config: Config, *, reward: str, mesh: Mesh = ALONE) -> RunFolder
     folder.write_json("provenance.json", sources)
     if mesh.first:
         inputs = fingerprints(input_paths(config.task))
-        told = {"ranks": mesh.ranks, "inputs": inputs, "model": model_record(config.model)}
+        told = {"ranks": mesh.ranks, "task": task, "inputs": inputs, "model": model_record(config.model)}
         folder.write_json("environment.json", environment() | told)
     return folder
 

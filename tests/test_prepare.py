@@ -46,7 +46,7 @@ def test_a_prompt_over_the_limit_is_named_by_file_and_line(tmp_path: Path) -> No
 
 
 def test_the_folder_says_where_a_reward_from_python_came_from(tmp_path: Path) -> None:
-    folder = make_folder(load(mapping={"runs": str(tmp_path), "run": "r"}), reward="mine")
+    folder = make_folder(load(mapping={"runs": str(tmp_path), "run": "r"}), task="sums", reward="mine")
     assert json.loads((folder.path / "provenance.json").read_text())["task.reward"] == "python function mine"
     assert {path.name for path in folder.path.iterdir() if path.is_file()} == {
         "config.yaml",

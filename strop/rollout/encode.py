@@ -224,4 +224,4 @@ def render(tokenizer: Any, messages: Sequence[Message], *, add_generation_prompt
 def template_errors() -> tuple[type[Exception], ...]:
     from jinja2 import TemplateError
 
-    return (TemplateError, TypeError, KeyError, ValueError)
+    return (TemplateError, TypeError, KeyError, ValueError, AttributeError, ArithmeticError, RecursionError)

@@ -9,6 +9,7 @@ plots/*.png summary.json                          what came of it
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import platform
@@ -17,7 +18,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,8 @@ from strop.errors import ConfigError
 from strop.types import Fate, Group
 
 PACKAGES = ("strop", "torch", "transformers", "numpy", "safetensors", "pyarrow")
+EXTRAS = ("peft", "datasets", "math-verify", "reasoning-gym", "verifiers")
+"""Told where they are installed."""
 ROLLOUT_SCHEMA = pa.schema(
     [
         ("step", pa.int32()),
@@ -165,12 +168,21 @@ def environment() -> dict[str, Any]:
     return {
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": {name: version(name) for name in PACKAGES} | extras(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),
         "devices": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
         "program": Path(sys.argv[0]).name,
     }
+
+
+def extras() -> dict[str, str]:
+    """The versions of those of EXTRAS that are installed."""
+    found: dict[str, str] = {}
+    for name in EXTRAS:
+        with contextlib.suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

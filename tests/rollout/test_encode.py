@@ -243,3 +243,11 @@ def test_what_a_template_refuses_is_an_error_of_the_row(chat: Callable[..., Any]
     assert encoder(strict)(Prompt("p", ({"role": "system", "content": "hi"},)))
     with pytest.raises(DataError, match="message 0 has a 'content' that is not text"):
         encoder(chat())(Prompt("p", ({"role": "user", "content": None},)))  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize("template", ["{{ range(10**9) }}", "{{ 1 // 0 }}", "{{ messages[0].content.nothing() }}"])
+def test_a_template_that_fails_in_its_own_way_is_an_error_of_the_row_too(
+    template: str, chat: Callable[..., Any]
+) -> None:
+    with pytest.raises(DataError, match="prompt 'row 3': the chat template refuses it: "):
+        encoder(chat(template=template))(USER)
