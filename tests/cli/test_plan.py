@@ -1,15 +1,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from strop.cli.main import run
+from strop.config.reader import split_arguments
 from strop.plan import plan as module
 from strop.plan import probe as probing
+from strop.plan.memory import LOWER
 from strop.plan.probe import Probe
 from strop.plan.program import Program
+from tests.shape.source import ROOT
 
 FOUND = Probe(5.0, (3.0, 2.0), (2.0, 1.0), (320, 352), 1.5, 600 * 2**20, 9000)
 
@@ -61,3 +65,17 @@ def test_what_cannot_fit_ends_with_3_and_one_line_before_anything_is_run(
     assert err.startswith("strop: training needs ") and err.count("\n") == 1
     assert "the largest part is the activations" in err and "lower train.tokens_per_micro_batch" in err
     assert not json_too or json.loads(out)["refusal"] in err
+
+
+PAGE = (ROOT / "docs" / "plan.md").read_text(encoding="utf-8")
+
+
+def test_the_page_lists_every_part_and_its_commands_are_read(tmp_path: Path) -> None:
+    listed = re.findall(r"^\| ([\w' ]+) \|", PAGE, flags=re.MULTILINE)
+
+    assert set(LOWER) <= set(listed)
+    commands = re.findall(r"^strop plan (.*)$", PAGE, flags=re.MULTILINE)
+    assert len(commands) == 3
+    for command in commands:
+        words = [word for word in command.split() if word not in ("--json", "--no-probe")]
+        assert split_arguments(words)[0] == ["config.yaml"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from strop.config.reader import read_text
 from strop.errors import ConfigError
 from strop.run import trackers
 from strop.run.trackers import Trackers, check_installed, flattened, sendable
@@ -261,3 +263,11 @@ os.kill(os.getpid(), 9)
     assert killed.returncode == -9
     tracker, child = (int((tmp_path / name).read_text()) for name in ("pid", "child"))
     until(lambda: not is_running(tracker) and not is_running(child))
+
+
+def test_the_page_of_trackers_shows_a_setting_that_is_read_and_every_tracker() -> None:
+    page = (ROOT / "docs" / "trackers.md").read_text(encoding="utf-8")
+    [yaml] = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
+    assert read_text(yaml, name="page")["save.trackers"].value == ["tensorboard", "wandb"]
+    assert set(re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE)) == {"tensorboard", "wandb", "trackio"}
+    assert f"queue ({trackers.ROWS} rows)" in page and f"{trackers.FINISH_S:g} seconds, all together" in page
