@@ -7,11 +7,12 @@ run, is an error, and the completion is unscorable.
 
 from __future__ import annotations
 
+import ast
 import os
 from collections.abc import Iterator
 from typing import Any, cast
 
-from strop.rewards.code_cases import cases_of
+from strop.rewards.code_cases import NO_PYTHON, cases_of, parsed
 from strop.rewards.code_judge import judge
 from strop.rewards.sandbox import Kind, require
 
@@ -32,7 +33,7 @@ def score(completion: str, prompt: Any = "", **columns: Any) -> dict[str, float]
     """
     asked = prompt if isinstance(prompt, str) else ""
     cases = cases_of(columns, asked)
-    program = whole(answer(completion), completion, asked, str(columns.get("entry_point") or ""))
+    program = whole(answer(completion), asked, str(columns.get("entry_point") or ""))
     if not program.strip():
         return {"score": 0.0, "passed": 0.0, "stopped": 0.0}
     seconds = SHARE * float(os.environ.get("STROP_DEADLINE_S", DEADLINE_S))
@@ -81,11 +82,32 @@ def fence_of(line: str) -> str:
     return ticks if len(ticks) >= 3 else ""
 
 
-def whole(program: str, completion: str, prompt: str, entry: str) -> str:
-    """The program; below its prompt if that begins the function and the completion only goes on with it (HumanEval)."""
-    if entry and f"def {entry}(" in prompt and f"def {entry}(" not in program and "```" not in completion:
-        return prompt + completion
+def whole(program: str, prompt: str, entry: str) -> str:
+    """The program; below its prompt if that begins the function and the program only goes on with it (HumanEval)."""
+    if not program.strip() or not entry or f"def {entry}(" not in prompt or defines(program, entry):
+        return program
+    for joined in (prompt + program, f"{prompt}\n{program}"):
+        if tree_of(joined):
+            return joined
     return program
+
+
+def defines(program: str, name: str) -> bool:
+    """Whether a text is Python that somewhere gives something this name."""
+    tree = tree_of(program) if name in program else None
+    nodes = list(ast.walk(tree)) if tree else []
+    named = {given for node in nodes for given in (getattr(node, "name", None), getattr(node, "asname", None))}
+    return name in named or any(
+        isinstance(n, ast.Name) and n.id == name and isinstance(n.ctx, ast.Store) for n in nodes
+    )
+
+
+def tree_of(program: str) -> ast.Module | None:
+    """The text as Python; None if it is none."""
+    try:
+        return parsed(program)
+    except NO_PYTHON:
+        return None
 
 
 def ready(sandbox: Kind) -> None:

@@ -17,18 +17,28 @@ import ast
 import builtins
 import json
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from strop.errors import DataError
-from strop.rewards.gold import gold, has_gold
+from strop.rewards.gold import NAMES, gold, has_gold
 
 COLUMNS = ("tests", "test_cases", "test_list", "test", "input_output", "verification_info")
-"""Where cases are looked for, in this order; then where the right answer of a row is."""
+"""Where cases are looked for, in this order; then in the columns inputs and outputs; then where the right answer is."""
+
+NOTHING = (None, "", "[]", "{}", [], {})
+"""Values of a column that another column is looked for instead of."""
+
+PAIRED = (("inputs", "outputs"), ("input", "output"))
+"""Keys under which a mapping holds two lists."""
 
 INSIDE = (*COLUMNS, "assert_case", "functional")
 """Keys under which a mapping holds the cases themselves."""
+
+NO_PYTHON = (SyntaxError, RecursionError, MemoryError, ValueError)
+"""What reading a text as Python may raise."""
 
 REFERENCE = ("code", "canonical_solution", "solution")
 """Columns that hold a right program."""
@@ -75,15 +85,38 @@ def cases_of(columns: Mapping[str, Any], prompt: str = "") -> Cases:
     Raises:
         DataError: the row has none, or in no form that is known here.
     """
-    found = next((columns[name] for name in COLUMNS if columns.get(name) not in (None, "", [], {})), None)
-    if found is None and has_gold(columns):
-        found = gold(columns)
-    if found is None:
-        raise DataError(
-            f"reward code: the row has no test cases: it has the columns {', '.join(columns) or 'none'}; "
-            "name one of them tests with task.data.columns"
-        )
-    return read(found, columns, prompt)
+    name = next((name for name in COLUMNS if columns.get(name) not in NOTHING), None)
+    try:
+        return read(columns[name] if name else elsewhere(columns), columns, prompt)
+    except DataError:
+        places = [name] if name else [place for place in (*COLUMNS, *PAIRED[0], *NAMES) if place in columns]
+        bare = next((place for place in places if empty(columns[place])), None)
+        if bare is None:
+            raise
+    raise DataError(f"reward code: the row has no test cases: its column {bare} is empty")
+
+
+def elsewhere(columns: Mapping[str, Any]) -> Any:
+    """The cases of a row that has none of COLUMNS."""
+    if set(PAIRED[0]) <= columns.keys():
+        return {key: columns[key] for key in PAIRED[0]}
+    if has_gold(columns):
+        return gold(columns)
+    raise DataError(
+        f"reward code: the row has no test cases: it has the columns {', '.join(columns) or 'none'}; "
+        "name one of them tests with task.data.columns"
+    )
+
+
+def empty(found: Any) -> bool:
+    """Whether there is nothing where cases should be: nothing at all, only blanks, or empty lists under their keys."""
+    if isinstance(found, str):
+        value = value_of(found)
+        return not found.strip() or (not isinstance(value, str) and empty(value))
+    if isinstance(found, Mapping):
+        keys = {*PAIRED[0], *PAIRED[1], *INSIDE, "ground_truth"} & found.keys()
+        return not found or (bool(keys) and all(empty(found[key]) for key in keys))
+    return found is None or (isinstance(found, Sequence) and all(each is None or each == "" for each in found))
 
 
 def read(found: Any, columns: Mapping[str, Any], prompt: str) -> Cases:
@@ -103,7 +136,7 @@ def read_text(found: str, columns: Mapping[str, Any], prompt: str) -> Cases:
     if found.lstrip()[:1] in ("{", "["):
         try:
             return read(json.loads(found), columns, prompt)
-        except ValueError:
+        except (ValueError, RecursionError):
             pass  # Python may begin so too
     if "assert" not in found and "check(" not in found:
         raise unknown(found)
@@ -113,7 +146,7 @@ def read_text(found: str, columns: Mapping[str, Any], prompt: str) -> Cases:
 
 
 def read_mapping(found: Mapping[str, Any], columns: Mapping[str, Any], prompt: str) -> Cases:
-    for given, wanted in (("inputs", "outputs"), ("input", "output")):
+    for given, wanted in PAIRED:
         if isinstance(found.get(given), Sequence) and isinstance(found.get(wanted), Sequence):
             return read_pairs(found[given], found[wanted], columns, found)
     for name in INSIDE:
@@ -137,9 +170,7 @@ def read_pairs(given: Any, wanted: Any, columns: Mapping[str, Any], first: Mappi
 
 def function_of(found: Mapping[str, Any]) -> str:
     """The function that calls are of: fn_name, or the func_name of the metadata; "" if the cases are of a program."""
-    metadata = found.get("metadata")
-    if isinstance(metadata, str) and metadata.startswith("{"):
-        metadata = json.loads(metadata)
+    metadata = value_of(found.get("metadata"))
     inner = metadata.get("func_name") if isinstance(metadata, Mapping) else None
     return str(found.get("fn_name") or inner or "")
 
@@ -160,17 +191,20 @@ def value_of(text: Any) -> Any:
     """What a text says as JSON; itself, if it is none."""
     try:
         return json.loads(text) if isinstance(text, str) else text
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
 def tests_of(tests: Sequence[str], columns: Mapping[str, Any], prompt: str) -> Asserts:
+    if not any(text.strip() for text in tests):
+        raise unknown(tests)
     entry = str(columns.get("entry_point") or "")
-    imports = columns.get("test_imports") or []
-    setup = "\n".join([*imports, str(columns.get("test_setup_code") or ""), helpers(prompt, entry)])
+    imports = value_of(columns.get("test_imports") or [])
+    lines = imports if isinstance(imports, list | tuple) else [imports]
+    setup = "\n".join([*map(str, lines), str(columns.get("test_setup_code") or ""), helpers(prompt, entry)])
     try:
-        trees = [ast.parse(text) for text in (setup, *tests)]
-    except (SyntaxError, RecursionError, MemoryError, ValueError) as error:
+        trees = [parsed(text) for text in (setup, *tests)]
+    except NO_PYTHON as error:
         raise DataError(f"reward code: a test of the row is no Python: {error}") from error
     nodes = [node for tree in trees for node in ast.walk(tree)]
     if any(isinstance(node, ast.Attribute) and node.attr == "TestCase" for node in nodes):
@@ -183,11 +217,22 @@ def tests_of(tests: Sequence[str], columns: Mapping[str, Any], prompt: str) -> A
     return Asserts(tuple(tests), setup, tuple(sorted(names)), tuple(sorted(modules)))
 
 
+def parsed(text: str) -> ast.Module:
+    """A text as Python; what it would be warned of, such as "\\d", is not said.
+
+    Raises:
+        NO_PYTHON: it is none.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
 def helpers(prompt: str, entry: str) -> str:
     """The imports of a prompt that is a program, and its functions other than the one that is asked for."""
     try:
-        body = ast.parse(prompt).body if entry and f"def {entry}" in prompt else []
-    except (SyntaxError, RecursionError, MemoryError, ValueError):
+        body = parsed(prompt).body if entry and f"def {entry}" in prompt else []
+    except NO_PYTHON:
         return ""
     kept = [n for n in body if isinstance(n, ast.Import | ast.ImportFrom | ast.FunctionDef)]
     return "\n".join(ast.unparse(n) for n in kept if not (isinstance(n, ast.FunctionDef) and n.name == entry))
@@ -198,8 +243,8 @@ def defined(columns: Mapping[str, Any]) -> set[str]:
     found: set[str] = set()
     for text in (columns.get(name) for name in REFERENCE):
         try:
-            body = ast.parse(text).body if isinstance(text, str) else []
-        except (SyntaxError, RecursionError, MemoryError, ValueError):
+            body = parsed(text).body if isinstance(text, str) else []
+        except NO_PYTHON:
             continue
         found |= {node.name for node in body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
     return found

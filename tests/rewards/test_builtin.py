@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from strop.errors import ConfigError
 from strop.rewards.builtin import BUILTIN, NEED_GOLD, get_ready, lacking
 from strop.rewards.find import find_reward
+from strop.rewards.sandbox import bubblewrap
+from strop.rewards.scorer import Part, Scoring, make_scorer
 from strop.types import Prompt
 
 
@@ -30,9 +34,39 @@ def test_code_wants_a_row_with_cases_that_can_be_run() -> None:
     assert lacking("code", Prompt("p", "", {"tests": [{"input": "1", "output": "1"}]})) == ""
 
 
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"input_output": ""}, "its column input_output is empty (prompt "),
+        ({"tests": {"inputs": [], "outputs": []}}, "its column tests is empty (prompt "),
+        ({"tests": ["assert f("]}, "is no Python"),
+        ({"tests": "[" * 100_000}, "in no known form"),
+        ({"tests": ["assert f(1)"], "test_imports": [1, None]}, ""),
+    ],
+)
+def test_a_row_whose_cases_cannot_be_read_is_refused_before_the_run_by_name(
+    columns: dict[str, object], says: str
+) -> None:
+    scorer = make_scorer([Part("code")], Scoring(sandbox="unsafe", workers=1))
+    good = Prompt("p.jsonl:1", "", {"tests": [{"input": "1", "output": "1"}]})
+    try:
+        scorer.check([good] * 3)
+        with pytest.raises(ConfigError) if says else nullcontext() as caught:
+            scorer.check([good, Prompt("p.jsonl:8", "", columns)])
+    finally:
+        scorer.close()
+    if caught:
+        assert says in str(caught.value)
+        assert "p.jsonl:8" in str(caught.value)
+
+
 def test_code_without_a_sandbox_is_refused_before_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    with pytest.raises(ConfigError, match="sandbox"):
-        get_ready("code", "auto")
+    bubblewrap.cache_clear()
+    try:
+        with pytest.raises(ConfigError, match="sandbox"):
+            get_ready("code", "auto")
+    finally:
+        bubblewrap.cache_clear()
     get_ready("code", "unsafe")
     get_ready("mine.py:score", "auto")

@@ -11,7 +11,7 @@ import pytest
 
 from strop.errors import ConfigError, DataError, RewardError
 from strop.rewards import code, sandbox
-from strop.rewards.code import answer, score
+from strop.rewards.code import answer, score, whole
 from tests.rewards.sandboxed import needs_bubblewrap
 
 TICKS = "```"
@@ -95,11 +95,47 @@ CHECK = {"test": "def check(candidate):\n    assert candidate(3) == 1.5\n", "ent
         block("def half(x): return x / 2"),
         "def half(x):\n    return x / 2",
         block("half = lambda x: x / 2"),
+        "    return x / 2",
+        block("    return x / 2"),
+        block("    return x / 2", ""),
+        "It is:\n" + block("    y = x / 2\n    return y\n\ndef other():\n    return 1"),
+        block("    return other(x)\n\ndef other(x):\n    return x / 2"),
+        "<think>Easy.</think>\n" + block("    return x / 2"),
     ],
 )
 def test_a_function_may_be_finished_or_written_anew(completion: str) -> None:
     assert score(completion, PROMPT, **CHECK)["score"] == 1.0
     assert score(completion.replace("2", "3"), PROMPT, **CHECK)["score"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("program", "below"),
+    [
+        ("    return x / 2", True),
+        ("    pattern = '\\d'", True),
+        ("TWO = 2", True),
+        ("def half(x):\n    return x / 2", False),
+        ("async def half(x): pass", False),
+        ("if 1:\n    from m import other as half", False),
+        ("class Solution:\n    def half(self, x): return x / 2", False),
+        ("I do not know.", False),
+        ("def half(x", False),
+        ("    half(", False),
+        ("(" * 10_000, False),
+        ("\0", False),
+        ("", False),
+    ],
+)
+def test_a_program_goes_below_its_prompt_if_it_lacks_the_function_and_the_two_are_python(
+    program: str, below: bool
+) -> None:
+    assert whole(program, PROMPT, "half") == (PROMPT + program if below else program)
+    assert whole(program, PROMPT, "") == whole(program, "Write half.", "half") == program
+
+
+def test_a_prompt_that_ends_within_a_line_is_gone_on_with_there_or_below() -> None:
+    assert whole("x / 2", "def half(x):\n    return ", "half") == "def half(x):\n    return x / 2"
+    assert whole("    return x", "def half(x):\n    'd'", "half") == "def half(x):\n    'd'\n    return x"
 
 
 def test_a_row_without_cases_is_an_error() -> None:

@@ -39,6 +39,10 @@ FUNCTIONAL = [
         ({"ground_truth": json.dumps(LISTS)}, TWO),
         ({"answer": json.dumps(PAIRS)}, TWO),
         ({"tests": [], "input_output": json.dumps(LISTS)}, TWO),
+        ({"tests": "[]", "input_output": json.dumps(LISTS)}, TWO),
+        ({**LISTS, "solution": "print(3)"}, TWO),
+        ({**FUNCTION}, ADD),
+        ({"tests": PAIRS, "metadata": "{not JSON"}, TWO),
         ({"tests": FUNCTION}, ADD),
         ({"input_output": json.dumps(FUNCTION)}, ADD),
         ({"reward_model": {"ground_truth": json.dumps(FUNCTION)}}, ADD),
@@ -122,11 +126,13 @@ def test_a_prompt_that_is_no_program_defines_nothing(prompt: str) -> None:
         ({"tests": {"language": "python"}}, "in no known form"),
         ({"tests": [{"input": "1"}]}, "in no known form"),
         ({"tests": {"inputs": ["1"], "outputs": []}}, "two lists of one length"),
-        ({"tests": {"inputs": [], "outputs": []}}, "two lists of one length"),
+        ({"tests": ["1", ["2"]]}, "in no known form"),
+        ({"tests": "[" * 100_000}, "in no known form"),
+        ({"tests": "", "input_output": "ask your teacher"}, "in no known form: 'ask your teacher'"),
         ({"test_list": ["assert f(1) =="]}, "is no Python"),
         ({"test_list": ["assert f('\x00')"]}, "is no Python"),
         ({"test": "import unittest\nclass T(unittest.TestCase):\n  def test_a(self): assert f(1)"}, "unittest classes"),
-        ({"tests": {"tests": {"tests": {}}}}, "in no known form"),
+        ({"tests": {"tests": {"tests": 1}}}, "in no known form"),
     ],
 )
 def test_what_cannot_be_run_is_refused_by_name(row: dict[str, Any], says: str) -> None:
@@ -134,3 +140,40 @@ def test_what_cannot_be_run_is_refused_by_name(row: dict[str, Any], says: str) -
         cases_of(row)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("value", ["", " \n", None, [], {}, "[]", "{}", " [] ", [""], ["", None]])
+@pytest.mark.parametrize("column", ["tests", "input_output", "verification_info"])
+def test_an_empty_column_is_called_empty(column: str, value: Any) -> None:
+    with pytest.raises(DataError, match=f"the row has no test cases: its column {column} is empty$"):
+        cases_of({"question": "x", column: value})
+
+
+@pytest.mark.parametrize(
+    ("row", "column"),
+    [
+        ({"input_output": {"inputs": [], "outputs": []}}, "input_output"),
+        ({"input_output": '{"inputs": [], "outputs": [], "fn_name": "f"}'}, "input_output"),
+        ({"inputs": [], "outputs": []}, "inputs"),
+        ({"verification_info": {"language": "python", "test_cases": []}}, "verification_info"),
+        ({"answer": ""}, "answer"),
+        ({"tests": [], "answer": "42"}, "tests"),
+        ({"reward_model": {"style": "rule", "ground_truth": "[]"}}, "reward_model"),
+    ],
+)
+def test_a_column_whose_lists_are_empty_is_called_empty(row: dict[str, Any], column: str) -> None:
+    with pytest.raises(DataError, match=f"its column {column} is empty$"):
+        cases_of(row)
+
+
+def test_what_tests_import_may_be_one_text() -> None:
+    for imports in (["import re"], '["import re"]', "import re"):
+        cases = cases_of({"tests": ["assert f(1)"], "test_imports": imports})
+        assert isinstance(cases, Asserts)
+        assert cases.setup.strip() == "import re"
+
+
+def test_a_test_is_read_without_the_warnings_of_python() -> None:
+    cases = cases_of({"tests": ["assert f(1) == '\\d'"]})
+    assert isinstance(cases, Asserts)
+    assert cases.names == ("f",)
