@@ -23,7 +23,7 @@ from strop.rollout.filter import TOLERANCE, solves
 from strop.rollout.fit import fitting
 from strop.rollout.spread import ALONE, Spread
 from strop.tasks.find import find_task
-from strop.tasks.task import Task
+from strop.tasks.task import Task, verdicts
 from strop.types import Prompt, Rollout
 from strop.watch import Watcher
 
@@ -290,7 +290,5 @@ def _answers(
 ) -> list[tuple[Rollout, ...]]:
     requests = [Request(draw=one.place, prompt_ids=one.ids, completions=completions) for one in asked]
     groups = list(engine.sample(requests, sampling, progress))
-    return [
-        tuple(map(Rollout.judged, group, task.score(one.prompt, group)))
-        for one, group in zip(asked, groups, strict=True)
-    ]
+    found = verdicts(task, ((one.prompt, group) for one, group in zip(asked, groups, strict=True)))
+    return [tuple(map(Rollout.judged, group, judged)) for group, judged in zip(groups, found, strict=True)]

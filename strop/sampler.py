@@ -15,8 +15,8 @@ from strop.rollout.filter import Filter
 from strop.rollout.guard import Guard
 from strop.rollout.shaping import Overlong
 from strop.rollout.spread import ALONE, Spread
-from strop.tasks.task import Task
-from strop.types import Group, Prompt, Rollout
+from strop.tasks.task import Task, verdicts
+from strop.types import Completion, Group, Prompt, Rollout
 from strop.watch import Stopper, Watcher, interruptible
 
 DRAWS_PER_PROMPT = 20
@@ -75,10 +75,16 @@ class Sampler:
         sampling = Sampling(rollout.max_tokens, rollout.temperature, self.config.seed, "train", self.row.topk)
         overlong = Overlong(rollout.max_tokens, rollout.overlong.buffer, rollout.overlong.penalty)
         tick = interruptible("sample", self.watch, self.stopper)
-        finished = self.engine.sample(requests, sampling, tick)
+        groups: list[tuple[Completion, ...]] = []
+
+        def finished() -> Iterator[tuple[Prompt, Sequence[Completion]]]:
+            for one, completions in zip(asked, self.engine.sample(requests, sampling, tick), strict=True):
+                groups.append(completions)
+                yield one.prompt, completions
+
         shaped: list[tuple[Rollout, ...]] = []
-        for one, completions in zip(asked, finished, strict=True):
-            shaped.append(overlong.shape(completions, self.task.score(one.prompt, completions)))
+        for place, found in enumerate(verdicts(self.task, finished())):
+            shaped.append(overlong.shape(groups[place], found))
             self.stopper.check()
         return shaped
 

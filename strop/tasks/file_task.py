@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,7 +13,7 @@ from strop.rewards.scorer import Scorer
 from strop.tasks.order import place_of
 from strop.tasks.reading import Source
 from strop.tasks.table import Reads, Table, read_table, strict
-from strop.tasks.votes import judged
+from strop.tasks.votes import judged, streamed
 from strop.types import Completion, Prompt, Verdict
 
 HELD_OUT_SHARE = 10
@@ -66,6 +66,9 @@ class FileTask:
 
     def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[Verdict]:
         return judged(self.scorer, prompt, completions)
+
+    def stream(self, groups: Iterable[tuple[Prompt, Sequence[Completion]]]) -> Iterator[list[Verdict]]:
+        return streamed(self.scorer, groups)
 
     def labels(self, prompt: Prompt, completion: Completion) -> dict[str, str]:
         return {}

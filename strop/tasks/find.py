@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +17,7 @@ from strop.tasks.file_task import FileTask, read_rows
 from strop.tasks.mixture import Mixture, mix
 from strop.tasks.reading import Source, kind_of
 from strop.tasks.task import Task
-from strop.tasks.votes import judged
+from strop.tasks.votes import judged, streamed
 from strop.types import Completion, Prompt, Verdict
 
 MADE = {"reasoning_gym": "strop.tasks.reasoning_gym_task", "verifiers": "strop.tasks.verifiers_task"}
@@ -57,6 +57,9 @@ class Rescored:
 
     def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[Verdict]:
         return judged(self.scorer, prompt, completions, answer)
+
+    def stream(self, groups: Iterable[tuple[Prompt, Sequence[Completion]]]) -> Iterator[list[Verdict]]:
+        return streamed(self.scorer, groups, answer)
 
     def labels(self, prompt: Prompt, completion: Completion) -> dict[str, str]:
         return self.task.labels(prompt, completion)

@@ -18,7 +18,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -31,7 +31,7 @@ from strop.rewards.sandbox import Ended, Session
 from strop.rewards.scorer import Scorer
 from strop.tasks.order import place_of
 from strop.tasks.tags import answer
-from strop.tasks.votes import judged
+from strop.tasks.votes import judged, streamed
 from strop.types import Completion, Prompt, Verdict
 
 INSTRUCTION = (
@@ -184,7 +184,10 @@ class ReasoningGym:
         return ()
 
     def score(self, prompt: Prompt, completions: Sequence[Completion]) -> list[Verdict]:
-        return judged(self.scorer, prompt, completions, lambda each: "" if each.truncated else answer(each.text))
+        return judged(self.scorer, prompt, completions, vote)
+
+    def stream(self, groups: Iterable[tuple[Prompt, Sequence[Completion]]]) -> Iterator[list[Verdict]]:
+        return streamed(self.scorer, groups, vote)
 
     def labels(self, prompt: Prompt, completion: Completion) -> dict[str, str]:
         return {"dataset": str(source_of(str(prompt.columns["entry"])) or self.name)}
@@ -204,6 +207,11 @@ def source_of(entry: str) -> str:
     """The dataset that a problem of a composite one is from."""
     metadata = unpacked(json.loads(entry)).get("metadata")
     return str(metadata.get("source_dataset") or "") if isinstance(metadata, dict) else ""
+
+
+def vote(completion: Completion) -> str:
+    """What maj@k votes on: the answer of a completion that was not cut off."""
+    return "" if completion.truncated else answer(completion.text)
 
 
 def make(settings: Any, seed: int, scorer: Scorer) -> ReasoningGym:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 from strop.types import Completion, Prompt, Verdict
@@ -42,6 +42,22 @@ class Task(Protocol):
     def close(self) -> None:
         """End the processes that score."""
         ...
+
+
+@runtime_checkable
+class Streamed(Protocol):
+    """A task whose processes score earlier groups while later ones are still sampled or handed over."""
+
+    def stream(self, groups: Iterable[tuple[Prompt, Sequence[Completion]]]) -> Iterator[list[Verdict]]:
+        """The verdicts of each group, in their order."""
+        ...
+
+
+def verdicts(task: Task, groups: Iterable[tuple[Prompt, Sequence[Completion]]]) -> Iterator[list[Verdict]]:
+    """The verdicts of each group, in their order, as the task can give them: side by side, or group by group."""
+    if isinstance(task, Streamed):
+        return task.stream(groups)
+    return (task.score(prompt, completions) for prompt, completions in groups)
 
 
 @runtime_checkable

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from strop.rewards.scorer import Scorer
@@ -32,7 +33,29 @@ def judged(
     answer: Callable[[Completion], str] = last_answer,
 ) -> list[Verdict]:
     """The scorer's verdicts; if its accuracy reward finds no answers to vote on, those that `answer` finds."""
-    verdicts = scorer(prompt, completions)
+    return voted(scorer, scorer(prompt, completions), completions, answer)
+
+
+def streamed(
+    scorer: Scorer,
+    groups: Iterable[tuple[Prompt, Sequence[Completion]]],
+    answer: Callable[[Completion], str] = last_answer,
+) -> Iterator[list[Verdict]]:
+    """The same for many groups, in their order, while `groups` gives later ones."""
+    waiting: deque[Sequence[Completion]] = deque()
+
+    def asked() -> Iterator[tuple[Prompt, Sequence[Completion]]]:
+        for prompt, completions in groups:
+            waiting.append(completions)
+            yield prompt, completions
+
+    for verdicts in scorer.stream(asked()):
+        yield voted(scorer, verdicts, waiting.popleft(), answer)
+
+
+def voted(
+    scorer: Scorer, verdicts: list[Verdict], completions: Sequence[Completion], answer: Callable[[Completion], str]
+) -> list[Verdict]:
     if scorer.votes:
         return verdicts
     return [

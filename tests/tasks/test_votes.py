@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from strop.tasks.votes import judged, last_answer
+from strop.tasks.votes import judged, last_answer, streamed
 from strop.types import Completion, Prompt
 from tests.tasks.fakes import scorer
 
@@ -58,3 +58,16 @@ def test_what_the_reward_itself_says_votes_and_so_does_its_silence() -> None:
 def test_an_unscorable_completion_has_no_vote() -> None:
     [verdict] = judged(scorer(lambda prompt, completion: float("nan")), PROMPT, [completion("It is 7")])
     assert verdict.error and verdict.answer == ""
+
+
+def test_a_stream_of_groups_has_the_verdicts_and_votes_of_each_group_alone() -> None:
+    rewards = scorer(lambda completion, answer: float(completion == answer))
+    texts = [[str(i), f"so {i + 1}", "none"] for i in range(7)]
+    groups = [(Prompt(f"p{i}", "?", {"answer": str(i)}), [completion(t) for t in texts[i]]) for i in range(7)]
+    found = list(streamed(rewards, iter(groups)))
+    assert found == [judged(rewards, prompt, completions) for prompt, completions in groups]
+    assert [[verdict.score for verdict in group] for group in found] == [[1.0, 0.0, 0.0]] * 7
+    assert [[verdict.answer for verdict in group] for group in found] == [
+        [f"{i}", f"{i + 1}", "none"] for i in range(7)
+    ]
+    rewards.close()
