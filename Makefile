@@ -4,7 +4,7 @@
 #   make tiny       rebuild the embedded policy from its seed  make lint        lint and types alone
 #   make peer-trl   TRL in .venv-trl, for strop's trainer of it and `strop check --against trl`
 #   make peer-verl  verl's loss code in .venv-verl, for `strop check --against verl`
-#   make bench      what weights and losses cost; nothing else may run meanwhile
+#   make bench      what weights, losses, sandboxes, rewards and reading rows cost; nothing else may run meanwhile
 #   make clean      remove virtualenvs and caches; runs/ stays
 
 PYTHON ?= python3
@@ -30,8 +30,10 @@ test-slow: .venv/installed-slow .venv-trl/installed .venv-verl/installed
 tiny: .venv/installed
 	$(BIN)/python -m strop.assets.tiny.make $(ARGS)
 
-bench: .venv/installed
-	$(BIN)/python -m benchmarks.machinery
+bench: .venv/installed-dev
+	@missed=0; for each in machinery sandbox rewards data; do \
+	  echo "benchmarks.$$each"; $(BIN)/python -m benchmarks.$$each || missed=1; \
+	done; exit $$missed
 
 lint: .venv/installed-dev
 	$(BIN)/ruff check .

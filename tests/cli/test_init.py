@@ -11,8 +11,8 @@ from strop.cli.init import RECIPES, files_of
 from strop.cli.main import run
 from strop.config.load import load
 from strop.config.reader import split_arguments
-from strop.rewards.sandbox import bubblewrap
 from strop.run.store import read_rows
+from tests.rewards.sandboxed import needs_bubblewrap
 
 SMALL = (
     "--model strop:tiny --train.steps 1 --train.updates 1 --rollout.prompts 2 --rollout.completions 2 "
@@ -44,12 +44,12 @@ def test_a_starter_says_what_to_type_next_and_its_configuration_holds(
         assert all(Path(path).is_file() for path in paths)
 
 
-@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.parametrize(
+    "recipe", [pytest.param(each, marks=needs_bubblewrap) if each == "code" else each for each in RECIPES]
+)
 def test_a_starter_trains_a_step_on_the_embedded_model(
     recipe: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if recipe == "code":
-        bubblewrap()
     monkeypatch.chdir(tmp_path)
     assert run(["init", "--recipe", recipe]) == 0
     assert run(["train", "config.yaml", *SMALL.split()]) == 0
