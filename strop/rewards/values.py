@@ -77,7 +77,8 @@ def number(found: Any) -> float:
     """
     if type(found) is float and math.isfinite(found):
         return found
-    inner = found.item() if getattr(found, "ndim", None) == 0 else found
+    inner: Any = found
+    inner = inner.item() if getattr(found, "ndim", None) == 0 else found
     if not isinstance(inner, numbers.Real):
         raise NoNumber(SHORT.repr(found))
     try:

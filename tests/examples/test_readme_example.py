@@ -15,9 +15,10 @@ from strop.cli.main import run
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```\w*\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
 SMALL = (
-    "--model strop:tiny --rollout.prompts 2 --rollout.completions 4 --rollout.max_tokens 24 --rollout.overlong.buffer 8 "
-    "--train.steps 1 --train.updates 1 --train.warmup_steps 0 --eval.prompts 2 --eval.completions 1 --eval.every 0"
-).split()
+    "--model strop:tiny --rollout.prompts 2 --rollout.completions 4 --rollout.max_tokens 24 "
+    "--rollout.overlong.buffer 8 --train.steps 1 --train.updates 1 --train.warmup_steps 0 "
+    "--eval.prompts 2 --eval.completions 1 --eval.every 0"
+)
 
 
 def block(start: str) -> str:
@@ -36,7 +37,8 @@ def test_the_readmes_reward_is_tried_planned_trained_and_exported_as_it_says(
     Path("train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sums))
     trial, plan, train, export = map(shlex.split, block("strop reward test").splitlines())
     assert run(trial[1:]) == 0, capsys.readouterr().out
-    assert run([*plan[1:], *SMALL, "--no-probe"]) == 0, capsys.readouterr().err
-    assert run([*train[1:], *SMALL, "--run", "NAME"]) == 0, capsys.readouterr().err
+    small = SMALL.split()
+    assert run([*plan[1:], *small, "--no-probe"]) == 0, capsys.readouterr().err
+    assert run([*train[1:], *small, "--run", "NAME"]) == 0, capsys.readouterr().err
     assert run(export[1:]) == 0
     assert AutoModelForCausalLM.from_pretrained(tmp_path / "my-model").num_parameters() > 0
