@@ -80,7 +80,7 @@ def one_by_one(reward: Reward, question: Question, written: Sequence[Written], l
     outcomes: list[Any] = []
     for each in written:
         try:
-            given = given_to_verl(question, each) if reward.signature.form == "verl" else given_plainly(question, each)
+            given = given_to_one(reward, question, each)
             places, names = reward.signature.arguments(given, row_of(reward, question))
             outcomes.append(reward.function(*places, **names))
         except FAILURES as error:
@@ -158,7 +158,12 @@ def copied(value: Any) -> Any:
     return [copied(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-def given_plainly(question: Question, each: Written) -> tuple[Any, ...]:
+def given_to_one(reward: Reward, question: Question, each: Written) -> tuple[Any, ...]:
+    """What the form of a reward of one completion hands over."""
+    if reward.signature.form == "verl":
+        return given_to_verl(question, each)
+    if reward.signature.form == "pair":
+        return each.text, copied(reward.signature.right(question.columns))
     return question.prompt if isinstance(question.prompt, str) else copied(question.prompt), each.text
 
 

@@ -158,7 +158,7 @@ class Pool:
     def limit(self, call: Call) -> float:
         """Seconds that a call may take."""
         signature = self.rewards[call.part].signature
-        if signature.grouped and signature.form in ("plain", "verl"):
+        if signature.grouped and signature.form not in ("batch", "openrlhf"):
             return self.deadline_s + GRACE_S
         return self.deadline_s * len(call.places) - call.spent
 

@@ -153,7 +153,12 @@ class Scorer:
 
 def missing(reward: Described, prompt: Prompt) -> str:
     """What a prompt's row lacks that the reward's parameters ask for, in a sentence; "" if nothing."""
-    names = reward.signature.missing(prompt.columns)
+    names, taken = reward.signature.missing(prompt.columns), reward.signature.taken(prompt.columns)
+    if taken:
+        return (
+            f"{reward.name} would get the completion as {taken!r}, its second place, and prompt {prompt.label} has a "
+            f"column of that name; call its parameters `completion` and `{taken}`, or `prompt` and `completion`"
+        )
     if not names:
         return ""
     return (

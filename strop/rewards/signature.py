@@ -3,12 +3,16 @@
     score(prompt, completion, **columns)                          plain: one completion at a time
     score(completion, answer)                                     plain: only what it names, as a fixture does
     score(question, text, *, answer)                              plain, by place: prompt and completion come first
+    score(response, ground_truth, **columns)                      pair, by place: completion and right answer come first
     score(prompts, completions, completion_ids, **columns)        batch: TRL's, lists for everything
     compute_score(data_source, solution_str, ground_truth, ...)   verl's, one completion at a time
     reward_func(queries, prompts, labels)                         OpenRLHF's, lists
 
 A `completions` makes it the batch form, a `solution_str` verl's, `queries` OpenRLHF's. A column that is called like
 something that the form hands over gives way to it.
+
+A pair is told by its names, TEXTS then RIGHT. Any other two places of which one is named like a right answer are
+refused: whoever wrote them meant no prompt or no completion there.
 """
 
 from __future__ import annotations
@@ -20,18 +24,25 @@ from functools import partial
 from typing import Any, Literal
 
 from strop.errors import ConfigError
-from strop.rewards.gold import NAMES, has_gold
+from strop.rewards.gold import NAMES, gold, has_gold
 
-Form = Literal["plain", "batch", "verl", "openrlhf"]
+Form = Literal["plain", "pair", "batch", "verl", "openrlhf"]
 
 GIVEN: dict[str, tuple[str, ...]] = {
     "plain": ("prompt", "completion"),
+    "pair": ("completion", "answer"),
     "batch": ("prompts", "completions", "completion_ids", "trainer_state", "log_extra", "log_metric"),
     "verl": ("solution_str", "data_source", "ground_truth", "extra_info"),
     "openrlhf": ("queries", "prompts", "labels"),
 }
 """What each form hands over beside the columns."""
 
+TEXTS = frozenset(
+    ("response", "predict_str", "model_output", "solution_str", "output", "generation", "text", "pred", "prediction")
+)
+RIGHT = frozenset(
+    ("answer", "answers", "solution", "ground_truth", "label", "labels", "gold", "target", "reference", "expected")
+)
 FROM_GOLD = frozenset({"ground_truth", "labels"})
 HIDDEN = frozenset({"prompt", "completion"})
 """Columns that TRL hands to no reward: the names of what it hands over itself."""
@@ -43,7 +54,8 @@ class Signature:
 
     `given` are the names of what its form hands over, prompt and completion first; `by_name` says that they go by
     those names. `takes` are the names it has, `needs` those without a default that a row must fill, `everything` is a
-    `**columns`. `side_by_side` says that calls of it may wait for one another: it is async.
+    `**columns`. `side_by_side` says that calls of it may wait for one another: it is async. `blind` says that it has
+    `*args, **kwargs` and names nothing.
     """
 
     form: Form
@@ -53,6 +65,7 @@ class Signature:
     needs: frozenset[str]
     everything: bool
     side_by_side: bool
+    blind: bool = False
 
     @property
     def grouped(self) -> bool:
@@ -72,9 +85,23 @@ class Signature:
 
     def reads(self, names: Mapping[str, Any]) -> list[str]:
         """The columns of a row that its call is made from: those it is handed, and where its form looks for others."""
-        looked = {"verl": (*NAMES, "data_source", "extra_info"), "openrlhf": NAMES}.get(self.form, ())
+        looked = {
+            "pair": (self.given[-1], *NAMES),
+            "verl": (*NAMES, "data_source", "extra_info"),
+            "openrlhf": NAMES,
+        }.get(self.form, ())
         wanted = self.columns(names)
-        return [*wanted, *(key for key in looked if key in names and key not in wanted)]
+        return [*wanted, *(key for key in dict.fromkeys(looked) if key in names and key not in wanted)]
+
+    def right(self, columns: Mapping[str, Any]) -> Any:
+        """What a pair gets as the right answer: the column called like its second place, else `gold`."""
+        found = columns.get(self.given[1])
+        return gold(columns) if found is None else found
+
+    def taken(self, columns: Mapping[str, Any]) -> str:
+        """The name of the place that gets the completion and is a column of the row too; "" if it is none."""
+        second = self.given[1] if self.form == "plain" and not self.by_name else ""
+        return second if second in columns and second != "completion" else ""
 
     def arguments(self, given: Sequence[Any], row: Mapping[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The call's places and names: what the form hands over, in the order of `given`, and the columns of `row`."""
@@ -87,6 +114,8 @@ class Signature:
         lacking = self.needs.difference(columns)
         if self.takes & FROM_GOLD and self.form in ("verl", "openrlhf") and not has_gold(columns):
             lacking |= self.takes & FROM_GOLD
+        if self.form == "pair" and columns.get(self.given[1]) is None and not has_gold(columns):
+            lacking |= {self.given[1]}
         return sorted(lacking)
 
 
@@ -111,10 +140,13 @@ def read_signature(function: Callable[..., Any], name: str) -> Signature:
     if not by_name and len(places) < len(given) and not any_places:
         raise ConfigError(f"task.reward: {name} takes no completion; write def score(prompt, completion)")
     if not by_name and places:
-        given = tuple(each.name for each in places[: len(given)])
+        first = tuple(each.name for each in places[: len(given)])
+        form = form_of_places(first, name)
+        given = (*first, *given[len(first) :])
     needs = {key for key, each in names.items() if each.default is each.empty and key not in given}
     side_by_side = is_async(function)
-    return Signature(form, by_name, given, frozenset(names), frozenset(needs), everything, side_by_side)
+    blind = any_places and everything and not places and not names
+    return Signature(form, by_name, given, frozenset(names), frozenset(needs), everything, side_by_side, blind)
 
 
 def form_of(names: Mapping[str, Any]) -> Form:
@@ -123,6 +155,22 @@ def form_of(names: Mapping[str, Any]) -> Form:
     if "solution_str" in names:
         return "verl"
     return "openrlhf" if "queries" in names else "plain"
+
+
+def form_of_places(places: Sequence[str], name: str) -> Form:
+    """What the first two places are for, by their names.
+
+    Raises:
+        ConfigError: one is named like a right answer, and they are no text and its right answer.
+    """
+    if RIGHT.isdisjoint(places):
+        return "plain"
+    if len(places) == 2 and places[0] in TEXTS and places[1] in RIGHT:
+        return "pair"
+    raise ConfigError(
+        f"task.reward: {name} has the places ({', '.join(places)}) and would get (prompt, completion) by place; call "
+        "its parameters `completion` and `answer`"
+    )
 
 
 def is_async(function: Callable[..., Any]) -> bool:

@@ -86,6 +86,15 @@ def test_verl_gets_its_four_arguments_whatever_the_data_calls_the_answer(row: di
     assert values[0].logged == {"acc": 1.0, "length": 1.0}
 
 
+@pytest.mark.parametrize("row", [*RIGHT_NAMES[:-1], {"answer": "no", "ground_truth": "4"}])
+def test_a_text_and_its_right_answer_by_place_are_the_completion_and_the_right_answer(row: dict[str, Any]) -> None:
+    def score(response: str, ground_truth: str, level: int = 0) -> float:
+        return float(ground_truth in response) + level
+
+    assert scores(ask(score, row=row)) == [1.0, 0.0, 0.0]
+    assert scores(ask(score, row={"level": 2, **row})) == [3.0, 2.0, 2.0]
+
+
 def test_openrlhf_gets_queries_and_gives_a_list_an_array_or_a_dict() -> None:
     def reward_func(queries: list[str], prompts: list[str], labels: list[str]) -> Any:
         assert prompts == ["2+2="] * 3

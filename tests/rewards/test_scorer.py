@@ -31,6 +31,12 @@ REWARDS = """
         ok = solution_str == ground_truth
         return {"score": 1.0 if ok else -1.0, "acc": ok, "pred": solution_str, "length": len(solution_str)}
 
+    def by_place(question, words):
+        return float(words == "4")
+
+    def pair(response, ground_truth):
+        return float(ground_truth in response)
+
     async def waits(prompt, completion):
         return 0.25
 
@@ -66,6 +72,23 @@ def test_what_is_trained_on_is_the_weighted_sum_and_the_score_stays_the_accuracy
     assert verdicts[0].parts == {"short": -1.0, "exact": 1.0, "waits": 0.25}
     assert verdicts[1].parts == {"exact": 0.0, "waits": 0.25}
     scorer.close()
+
+
+def test_a_text_and_its_right_answer_by_place_are_scored_in_the_workers_too(file: str) -> None:
+    with scorer_of(f"{file}:pair") as scorer:
+        scorer.check([PROMPT])
+        assert numbers(scorer(PROMPT, completions("it is 4", "", "5"))) == [1.0, 0.0, 0.0]
+
+
+def test_a_column_called_prompt_or_completion_gives_way_to_the_parameter(tmp_path: Path) -> None:
+    text = """
+        def score(prompt, completion, **rest):
+            return float((prompt, completion) == ("2+2=", "4") and not rest)
+    """
+    with scorer_of(f"{reward_file(tmp_path, text)}:score") as scorer:
+        row = Prompt("p", "2+2=", {"prompt": "a column", "completion": "another"})
+        scorer.check([row])
+        assert numbers(scorer(row, completions("4"))) == [1.0]
 
 
 def test_the_acc_of_a_verl_reward_is_the_score_and_its_pred_votes(file: str) -> None:
@@ -157,6 +180,12 @@ def test_a_row_that_lacks_what_a_reward_needs_is_named_before_any_completion(fil
         with pytest.raises(ConfigError, match="has the parameter 'ground_truth', and prompt 'q' has no such column"):
             scorer.check([Prompt("q", "", {"question": "4"})])
         scorer.check([Prompt("q", "", {"reward_model": {"ground_truth": "4"}})])
+    with scorer_of(f"{file}:by_place") as scorer:
+        with pytest.raises(
+            ConfigError, match="get the completion as 'words', its second place, and prompt 'q' has a col"
+        ):
+            scorer.check([PROMPT, Prompt("q", "", {"words": "4"})])
+        scorer.check([Prompt("q", "", {"question": "4"})])
     with scorer_of("boxed") as scorer, pytest.raises(ConfigError, match=r"task\.reward: boxed needs the right answer"):
         scorer.check([Prompt("q", "", {"level": 1})])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -109,6 +110,50 @@ def test_what_travels_to_a_reward_is_what_its_call_is_made_of() -> None:
 def test_what_has_no_place_for_a_completion_is_refused(function: Any) -> None:
     with pytest.raises(ConfigError, match=r"task\.reward: .*f"):
         read_signature(function, "f")
+
+
+@pytest.mark.parametrize(
+    "text", ["response", "predict_str", "model_output", "output", "generation", "text", "pred", "prediction"]
+)
+@pytest.mark.parametrize("right", ["answer", "ground_truth", "label", "gold", "target", "reference", "expected"])
+def test_a_text_and_what_is_named_like_a_right_answer_are_a_pair(text: str, right: str) -> None:
+    signature = read_signature(of_places(text, right, "extra_info=None"), "f")
+    assert (signature.form, signature.given, signature.grouped) == ("pair", (text, right), False)
+    assert signature.missing({"level": 1}) == [right]
+    assert signature.missing({"solution": "4"}) == signature.missing({right: "4"}) == []
+    assert set(signature.reads({right: 1, "solution": 2, "extra_info": 3, "level": 4})) == {
+        right,
+        "solution",
+        "extra_info",
+    }
+
+
+def of_places(*places: str) -> Callable[..., Any]:
+    """A function whose parameters these are."""
+
+    def function(*values: Any) -> float:
+        return 1.0
+
+    kinds = [inspect.Parameter(*place.split("=")[:1], inspect.Parameter.POSITIONAL_OR_KEYWORD) for place in places]
+    optional = [each.replace(default=None) if "=" in place else each for each, place in zip(kinds, places, strict=True)]
+    function.__signature__ = inspect.Signature(optional)  # type: ignore[attr-defined]
+    return function
+
+
+@pytest.mark.parametrize(
+    "places", [("answer", "ground_truth"), ("prompt", "answer"), ("ground_truth", "response"), ("words", "label")]
+)
+def test_a_right_answer_by_place_beside_anything_else_is_refused(places: tuple[str, str]) -> None:
+    said = rf"f has the places \({places[0]}, {places[1]}\) and would get \(prompt, completion\) by place; call its "
+    with pytest.raises(ConfigError, match=said + "parameters `completion` and `answer`"):
+        read_signature(of_places(*places), "f")
+    assert read_signature(of_places("question", "response", "answer"), "f").form == "plain"
+
+
+def test_a_column_named_like_the_place_of_the_completion_is_seen() -> None:
+    signature = read_signature(lambda question, words, **rest: 1, "f")
+    assert (signature.taken({"words": 1}), signature.taken({"question": 1})) == ("words", "")
+    assert read_signature(lambda text, *more: 1, "f").taken({"completion": 1, "text": 1}) == ""
 
 
 class Later:
