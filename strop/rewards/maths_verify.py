@@ -18,6 +18,7 @@ from types import ModuleType
 from strop.errors import ConfigError
 from strop.rewards.exact import Calculator, TooLarge, Undefined, Unknown, rational
 from strop.rewards.expression import value_of
+from strop.rewards.forms import is_label
 from strop.rewards.notation import TRANSLATION, is_name, is_number, names, tokens
 from strop.rewards.verdict import Judgement
 
@@ -84,10 +85,11 @@ def as_latex(text: str) -> str:
 
 
 def without_relations(gold: str, answer: str) -> list[tuple[str, str]]:
-    """Pairs of texts without relations; the answers are equal if one pair is. None for relations of two kinds.
+    """Pairs of texts to ask about; the answers are equal if one pair is. None if relations cannot be compared.
 
     a = b and c = d    a - b and c - d, or a - b and d - c; of inequalities the first, both turned the same way
-    a = b and c        b and c
+    x = b and c        b and c, where x only names what it is
+    a < b and c        as they are: c may be the interval where the right answer holds
     """
     sides = [RELATION.split(text) for text in (gold, answer)]
     signs = [[SIGNS[sign] for sign in RELATION.findall(text)] for text in (gold, answer)]
@@ -97,8 +99,18 @@ def without_relations(gold: str, answer: str) -> list[tuple[str, str]]:
             return []
         left, right = difference(sides[0], down), difference(sides[1], other_down)
         return [(left, right)] if kind[0] == "<" else [(left, right), (left, difference(sides[1], not other_down))]
-    kinds = {kind for kind, _ in (*signs[0], *signs[1])}
-    return [(sides[0][-1].strip(), sides[1][-1].strip())] if kinds <= {"="} else []
+    if not signs[1] and [kind[0] for kind, _ in signs[0]] == ["<"]:
+        return [(gold, answer)]
+    values = [value_named(text, parts, found) for text, parts, found in zip((gold, answer), sides, signs, strict=True)]
+    return [(values[0], values[1])] if all(values) else []
+
+
+def value_named(text: str, sides: Sequence[str], signs: Sequence[tuple[str, bool]]) -> str:
+    """What a text says something to be: b of x = a = b, and itself without a relation; "" if it says something else."""
+    if not signs:
+        return text
+    chain = {kind for kind, _ in signs} == {"="} and not {",", ";"}.intersection(text)
+    return sides[-1].strip() if chain and is_label(tokens(sides[0])) else ""
 
 
 def difference(sides: Sequence[str], down: bool) -> str:

@@ -20,13 +20,18 @@ TABLE: dict[tuple[str, int], str] = {
     ("time", 1): "s sec second; ms=1/1000 millisecond; min=60 minute; h=3600 hr hour; day=86400; week=604800",
     ("money", 1): "dollar usd us$; cent=1/100 ¢",
     ("euro", 1): "euro eur",
+    ("forenoon", 1): "am",
+    ("afternoon", 1): "pm",
     ("celsius", 1): "celsius degreec degreesc",
     ("fahrenheit", 1): "fahrenheit degreef degreesf",
 }  # fmt: skip
 """(dimension, power): its units, each as name=size in metres, grams, seconds, dollars, followed by its other names."""
 
-PHRASES = {"mph": "mile per hour", "kph": "km per hour", "kmh": "km per hour", "degrees c": "celsius",
-           "degrees f": "fahrenheit", "degrees celsius": "celsius", "degrees fahrenheit": "fahrenheit"}  # fmt: skip
+PHRASES = {
+    "mph": "mile per hour", "kph": "km per hour", "kmh": "km per hour", "a.m.": "am", "p.m.": "pm",
+    "degrees c": "celsius", "degrees f": "fahrenheit", "degrees celsius": "celsius",
+    "degrees fahrenheit": "fahrenheit",
+}  # fmt: skip
 POWERS = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
 PART = re.compile(r"[^\W\d_]+\$?|¢|\^\s*-?[1-3]|[/*]")
 MOST_PARTS = 8

@@ -107,6 +107,16 @@ def test_math_verify_alone_errs_where_it_is_marked_and_nowhere_else() -> None:
     assert errs == [place for place, pair in enumerate(PAIRS) if pair.get("math_verify_errs", False)]
 
 
+@pytest.mark.slow
+def test_answers_of_one_class_are_the_same_and_of_two_are_not() -> None:
+    classes = tomllib.loads(TABLE.with_name("answer_classes.toml").read_text(encoding="utf-8"))["classes"]
+    texts = [(text, number) for number, some in enumerate(classes) for text in some]
+    asked = [(gold, rf"\boxed{{{text}}}") for gold, _ in texts for text, _ in texts]
+    expected = [one == other for _, one in texts for _, other in texts]
+    found = [right for right, *_ in answers(JUDGED, asked, 250)]
+    assert [pair for pair, right, wanted in zip(asked, found, expected, strict=True) if right is not wanted] == []
+
+
 def as_math_verify_takes_it(gold: str) -> str:
     """The right answer in dollars, unless it has its own or is a solution or a box."""
     return gold if re.search(r"(?<!\\)\$|####|\\boxed", gold) else f"${gold}$"

@@ -23,6 +23,7 @@ from strop.rewards.units import UNITS, unit_of
         ("m / s ^ 2", "meters/second^2"),
         ("dollars", "USD"),
         ("degrees C", "celsius"),
+        ("a.m.", "am"),
     ],
 )
 def test_two_names_of_one_unit_are_one(one: str, other: str) -> None:
