@@ -113,6 +113,11 @@ def test_wandb_offline_needs_no_network_and_keeps_every_step_in_the_runs_folder(
 def test_wandb_is_told_nothing_of_the_machine(tmp_path: Path) -> None:
     send("wandb", tmp_path)
     text = "\n".join(map(str, wandb_records(tmp_path)))
+    [sent] = tmp_path.glob("wandb/offline-run-*")
+    assert not any(path.is_symlink() for path in tmp_path.rglob("*"))
+    assert {path.name for path in sent.rglob("*") if path.is_file() and path.parent.name != "logs"} == {
+        f"run-{sent.name.rpartition('-')[2]}.wandb"
+    }
     assert '"qwen\\"' in text.replace("\\\\", "\\")
     for word in ("/home", str(tmp_path), f'host: "{socket.gethostname()}"', sys.executable):
         assert word not in text
