@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from strop.rewards.find import Reward
@@ -24,7 +21,7 @@ class Described:
 
     @classmethod
     def of(cls, reward: Reward) -> Described:
-        return cls(reward.name, reward.signature, reward.voted is not None, source(reward))
+        return cls(reward.name, reward.signature, reward.voted is not None, reward.source)
 
     def record(self) -> dict[str, Any]:
         """It as JSON has it; `read` is the way back."""
@@ -37,10 +34,3 @@ class Described:
         sets = {key: frozenset(given[key]) for key in ("takes", "needs")}
         signature = Signature(**{**given, **sets, "given": tuple(given["given"])})
         return cls(record["name"], signature, record["votes"], record["source"])
-
-
-def source(reward: Reward) -> str:
-    """A hash of the file that the reward is in, "" if there is none: a worker that starts later must read the same."""
-    module = sys.modules.get(getattr(reward.function, "__module__", ""))
-    path = Path(getattr(module, "__file__", None) or "")
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else ""

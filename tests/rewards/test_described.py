@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,13 @@ def test_the_record_is_read_back_as_it_was(function: object) -> None:
     assert Described.read(json.loads(json.dumps(described.record()))) == described
 
 
-def test_the_hash_of_its_file_changes_with_the_file(tmp_path: Path) -> None:
+def test_the_hash_is_of_its_file_as_it_was_when_it_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.delitem(sys.modules, "hashed", raising=False)
     text = "def score(prompt, completion):\n    return 1.0\n"
-    first = Described.of(find_reward(f"{reward_file(tmp_path, text)}:score"))
-    again = Described.of(find_reward(f"{reward_file(tmp_path, text)}:score"))
-    other = Described.of(find_reward(f"{reward_file(tmp_path, text + '#')}:score"))
-    assert first.source == again.source != other.source
+    reward = find_reward(f"{reward_file(tmp_path, text, 'hashed.py')}:score")
+    first = Described.of(reward)
+    use = f"{reward_file(tmp_path, text + '#', 'hashed.py')}:score"
+    assert Described.of(reward).source == first.source
+    monkeypatch.delitem(sys.modules, "hashed")
+    assert Described.of(find_reward(use)).source != first.source
