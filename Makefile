@@ -24,8 +24,8 @@ test: lint
 
 test-slow: .venv/installed-slow .venv-trl/installed .venv-verl/installed
 	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 --dist loadgroup -m slow $(ARGS)
-	$(ONE_THREAD_EACH) .venv-trl/bin/pytest -n 2 --dist loadfile -m peer tests/bridges
-	$(ONE_THREAD_EACH) .venv-verl/bin/pytest -n 2 -m peer tests/bridges
+	$(ONE_THREAD_EACH) .venv-trl/bin/pytest -n 2 --dist loadfile -m peer tests/bridges tests/rewards/test_scorer.py
+	$(ONE_THREAD_EACH) .venv-verl/bin/pytest -n 2 -m peer tests/bridges tests/rewards/test_scorer.py
 
 tiny: .venv/installed
 	$(BIN)/python -m strop.assets.tiny.make $(ARGS)

@@ -150,9 +150,10 @@ class Pool:
         self.rewards = self.rewards or rewards
         for first, other in zip(self.rewards, rewards, strict=True):
             if first != other:
+                why = self.nest.cold or "the process that had imported it ended"
                 raise RewardError(
-                    f"reward {first.name}: its file changed while the run was going, so that workers disagree; "
-                    "start again, or put it back"
+                    f"reward {first.name}: its file changed while the run was going, and a new process imported it "
+                    f"anew, as {why}; put the file back, or go on with the new one by starting the run again"
                 )
 
     def limit(self, call: Call) -> float:

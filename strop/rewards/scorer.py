@@ -188,7 +188,9 @@ def make_scorer(parts: Sequence[Part], scoring: Scoring, *, function: Callable[.
         if not warm.cold:
             return warm
         warm.close()
-        return started(setup, warm=False).greeted(names)
+        cold = started(setup, warm=False).greeted(names)
+        cold.cold = warm.cold
+        return cold
 
     return Scorer(named, accuracy, pool_of(nest(), scoring, again=nest))
 

@@ -201,9 +201,33 @@ def test_rewards_whose_import_starts_threads_are_imported_by_each_worker(tmp_pat
     assert [verdict.error == "" for verdict in verdicts] == [True, False, True]
 
 
+CHANGED = "its file changed while the run was going, .* as its import started a thread; put the file back, or go on"
+
+
+def test_an_edit_of_a_file_while_a_run_goes_changes_nothing(tmp_path: Path) -> None:
+    file = reward_file(tmp_path, "import os\ndef score(completion):\n    return 1.0 if completion else os._exit(1)\n")
+    with scorer_of(f"{file}:score", workers=1) as scorer:
+        Path(file).write_text("def score(completion):\n    return 0.0\n")
+        for _ in range(4):
+            right, ended = scorer(PROMPT, completions("a", ""))
+            assert (right.score, "exit code 1" in ended.error) == (1.0, True)
+
+
+def test_an_edited_file_that_a_new_nursery_imports_is_an_error(tmp_path: Path) -> None:
+    file = reward_file(tmp_path, "def score(completion):\n    return 1.0\n")
+    with (
+        scorer_of(f"{file}:score") as scorer,
+        pytest.raises(RewardError, match="as the process that had imported it"),
+    ):
+        Path(file).write_text("def score(completion):\n    return 0.0\n")
+        os.kill(scorer.runner.nest.pid, 9)  # type: ignore[union-attr]
+        for _ in range(9):
+            scorer(PROMPT, completions("a"))
+
+
 def test_a_file_that_changes_while_such_workers_start_is_an_error_and_never_mixed(tmp_path: Path) -> None:
     file = reward_file(tmp_path, THREADED)
-    with scorer_of(f"{file}:score") as scorer, pytest.raises(RewardError, match="its file changed while the run was"):
+    with scorer_of(f"{file}:score") as scorer, pytest.raises(RewardError, match=CHANGED):
         Path(file).write_text(Path(file).read_text() + "\n")
         for _ in range(9):
             scorer(PROMPT, completions("exit"))
