@@ -196,8 +196,8 @@ class Trainer:
             totals=state.totals,
             stopped=stopped,
         )
-        self.trackers.finish(result)
         if state.before is None:
+            self.trackers.finish(result)
             self.folder.discard()
             return result
         self.save()
@@ -206,6 +206,7 @@ class Trainer:
             model = shown(self.config.model)
             title = f"{self.config.algorithm} on {model}, {self.sampler.task.name}, seed {self.config.seed}"
             draw_run(self.folder.path, title=title)
+        self.trackers.finish(result)  # last: a slow one holds up nothing that is to be kept
         return result
 
     def learn(self, collected: Collected, *, sampled_s: float) -> dict[str, Any]:
