@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from traceback import walk_tb
 from types import SimpleNamespace
 from typing import Any
 
+from strop.rewards.builtin import BUILTIN
 from strop.rewards.find import Reward
 from strop.rewards.gold import gold, ground_truth, has_gold
 from strop.rewards.together import FAILURES, settled
-from strop.rewards.values import LONGEST_ANSWER, SHORT, Value, logged, one_line, read, said
+from strop.rewards.values import LONGEST, LONGEST_ANSWER, SHORT, Value, logged, one_line, read, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,9 @@ class Notes:
         """The numbers among them that are of the completion at `place`."""
         columns = {name: values[place] for name, values in self.each.items() if len(values) == count}
         return logged(columns | self.all)
+
+
+IMPORT_IT = "import it at the top of the reward's file"
 
 
 class WrongLength(Exception):
@@ -220,15 +225,31 @@ def voted(reward: Reward, question: Question, value: Value, each: Written) -> Va
 def failed(reward: Reward, question: Question, error: BaseException, limit_s: float) -> Value:
     if isinstance(error, TimeoutError) and limit_s and not str(error):
         return Value(error=too_long(reward.name, question.label, limit_s))
-    return Value(
-        error=one_line(
-            f"reward {reward.name} raised {said(error)} (prompt {question.label}); a reward must return a number for "
-            "every completion, whatever the model wrote"
-        )
-    )
+    text, advice = f"reward {reward.name} raised {said(error)} (prompt {question.label})", advised(reward.name, error)
+    room = LONGEST - len(advice) - 2
+    return Value(error=one_line(f"{text[:room]}; {advice}" if advice else text))
 
 
-def too_long(name: str, label: str, limit_s: float) -> str:
-    """What is said of a completion over which a reward took too long."""
+def advised(name: str, error: BaseException) -> str:
+    """What to do about what a reward raised; "" of a built-in one, whose error says it."""
+    if importing(error):
+        return f"task.scoring.memory_mb bounds it; {IMPORT_IT}"
+    if isinstance(error, MemoryError):
+        return "task.scoring.memory_mb bounds it"
+    return "" if name in BUILTIN else "a reward must return a number for every completion, whatever the model wrote"
+
+
+def importing(error: BaseException) -> bool:
+    """Whether an import ran out of memory: a library could not be mapped, or a module was being executed."""
+    if isinstance(error, ImportError):
+        return "failed to map segment" in str(error) or "annot allocate memory" in str(error)
+    frames = (frame.f_code for frame, _ in walk_tb(error.__traceback__))
+    within = any(code.co_name == "<module>" or code.co_filename.startswith("<frozen importlib") for code in frames)
+    return isinstance(error, MemoryError) and within
+
+
+def too_long(name: str, label: str, limit_s: float, *, first: bool = False) -> str:
+    """What is said of a completion over which a reward took too long, the `first` one of its process or another."""
     text = f"reward {name} took more than {limit_s:g} s over one completion of prompt {label}"
-    return one_line(f"{text}; task.scoring.deadline_s is what it may take")
+    advice = f"; that was the first call in its process: if it imported something then, {IMPORT_IT}" if first else ""
+    return one_line(f"{text}; task.scoring.deadline_s is what it may take{advice}")

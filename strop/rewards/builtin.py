@@ -6,7 +6,7 @@ Each is an ordinary reward in its own module, with an `answer` beside it; nothin
 from __future__ import annotations
 
 from strop.errors import DataError
-from strop.rewards.gold import has_gold
+from strop.rewards.gold import gold, has_gold
 from strop.types import Prompt
 
 BUILTIN = {
@@ -28,6 +28,11 @@ def lacking(use: str, prompt: Prompt) -> str:
         here = ", ".join(prompt.columns) or "none"
         names = "answer, solution, ground_truth, reward_model.ground_truth or label"
         return f"{use} needs the right answer, and prompt {prompt.label} has no column {names}; it has {here}"
+    if use in NEED_GOLD:
+        try:
+            read_gold(use, prompt)
+        except DataError as error:
+            return f"{use}: {error} (prompt {prompt.label})"
     if use == "code":
         from strop.rewards.code_cases import cases_of
 
@@ -36,6 +41,23 @@ def lacking(use: str, prompt: Prompt) -> str:
         except DataError as error:
             return f"{error} (prompt {prompt.label})"
     return ""
+
+
+def read_gold(use: str, prompt: Prompt) -> None:
+    """Read the right answer of a row as the built-in reward does.
+
+    Raises:
+        DataError: it cannot.
+    """
+    right = gold(prompt.columns)
+    if use == "choice":
+        from strop.rewards.choice import options_of, right_label
+
+        right_label(right, options_of(prompt.columns))
+    else:
+        from strop.rewards.verdict import text_of_gold
+
+        text_of_gold(right)
 
 
 def get_ready(use: str, sandbox: str) -> None:

@@ -224,7 +224,8 @@ class Pool:
             alone = [Task(job, [Call(call.part, (each,))]) for each in call.places]
             self.waiting.extendleft(reversed(alone))
         elif slot.late:
-            job.give(call.part, place, Value(error=too_long(name, job.question.label, self.deadline_s)))
+            text = too_long(name, job.question.label, self.deadline_s, first=blame.sure)
+            job.give(call.part, place, Value(error=text))
         elif not blame.sure and not call.again and blame.spent < self.limit(call):
             self.waiting.appendleft(Task(job, [replace(call, spent=blame.spent, again=True)]))
         else:

@@ -64,8 +64,9 @@ class Scorer:
     """
 
     def __init__(self, parts: Sequence[Part], accuracy: int, runner: Pool | Here, warning: str = "") -> None:
-        self.parts, self.accuracy, self.runner, self.warning = tuple(parts), accuracy, runner, warning
+        self.parts, self.accuracy, self.runner = tuple(parts), accuracy, runner
         self.rewards = runner.rewards
+        self.warning = "; ".join(filter(None, [warning, *map(blindness, self.rewards)]))
         self.name = " + ".join(reward.name for reward in self.rewards)
         self.votes = self.rewards[accuracy].votes
         self.ids = any("completion_ids" in each.given and each.wants("completion_ids") for each in self.signatures)
@@ -149,6 +150,16 @@ class Scorer:
     def close(self) -> None:
         """End the processes of the rewards."""
         self.runner.close()
+
+
+def blindness(reward: Described) -> str:
+    """What there is to say of a reward that names no parameter; "" of others."""
+    if not reward.signature.blind:
+        return ""
+    return (
+        f"reward {reward.name} has the parameters (*args, **kwargs), so it is called with prompt and completion "
+        "by place and every column by name; if a decorator hides its own, put functools.wraps(function) on the wrapper"
+    )
 
 
 def missing(reward: Described, prompt: Prompt) -> str:

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Any
 
 from strop.errors import DataError
+from strop.rewards.builtin import BUILTIN
 from strop.rewards.scorer import Scorer
 from strop.rewards.trial_kinds import FEW, Must, Try, differing, others, own
 from strop.types import Prompt, Verdict
@@ -148,7 +149,8 @@ class Trial:
             found.setdefault(kind, []).append(error)
         for kind, errors in sorted(found.items()):
             name, _, advice = FAILURES[kind]
-            yield f"{len(errors)} {name}: {errors[0]}; {advice}"
+            own_fault = name == "exceptions" and any(errors[0].startswith(f"reward {use} raised") for use in BUILTIN)
+            yield f"{len(errors)} {name}: {errors[0]}" + ("" if own_fault else f"; {advice}")
         if self.unlike:
             text = "scored something else the second time; a reward with chance or memory in it trains on noise"
             yield f"{len(self.unlike)} completions {text} ({self.unlike[0]})"
@@ -179,7 +181,7 @@ class Trial:
         forms = [f"{line.kind} {line.share:.0%}" for line in self.lines.values() if line.must == "right"]
         hedge = self.lines.get("right, then wrong")
         found = [f"Own answers score right by form: {', '.join(forms)}."] if forms else []
-        if hedge and hedge.share > NEARLY_NONE:
+        if hedge and not self.bonus and hedge.share > NEARLY_NONE:
             text = "a model can learn to give several answers"
             found.append(
                 f"A right answer that is then withdrawn scores right for {hedge.share:.0%} of the rows: {text}."

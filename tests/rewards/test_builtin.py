@@ -12,6 +12,7 @@ from strop.rewards.find import find_reward
 from strop.rewards.sandbox import bubblewrap
 from strop.rewards.scorer import Part, Scoring, make_scorer
 from strop.types import Prompt
+from tests.rewards.made import scorer_of
 
 
 @pytest.mark.parametrize("name", BUILTIN)
@@ -27,6 +28,31 @@ def test_those_that_compare_with_the_right_answer_want_a_row_that_has_one() -> N
         assert lacking(name, Prompt("p", "", {"level": 1})).startswith(f"{name} needs the right answer, and prompt 'p'")
         assert lacking(name, Prompt("p", "", {"reward_model": {"ground_truth": "4"}})) == ""
     assert lacking("format", Prompt("p", "")) == lacking("mine.py:score", Prompt("p", "")) == ""
+
+
+BAD_GOLDS = {
+    "math": (True, ["3", "4"], {}, r"\boxed{4", "reason #### ", "", float("nan")),
+    "boxed": ([], {"text": "4"}),
+    "hash": ("####", False),
+    "choice": ("Z", True, ["A", "B"], 17, ""),
+}
+
+
+@pytest.mark.parametrize(("name", "right"), [(name, right) for name, rights in BAD_GOLDS.items() for right in rights])
+def test_a_right_answer_that_a_built_in_cannot_read_is_found_before_the_run(name: str, right: object) -> None:
+    good = Prompt("p", "", {"answer": "A"}, where="rows.jsonl:1")
+    bad = Prompt("p", "", {"answer": right}, where="rows.jsonl:8")
+    assert lacking(name, good) == ""
+    with scorer_of(name, workers=1) as scorer, pytest.raises(ConfigError) as caught:
+        scorer.check([good, bad])
+    assert str(caught.value).startswith(f"task.reward: {name}: the right answer ")
+    assert str(caught.value).endswith("(prompt rows.jsonl:8)")
+
+
+def test_the_options_of_a_row_are_read_before_the_run() -> None:
+    assert lacking("choice", Prompt("p", "", {"answer": "Paris", "choices": ["Rome", "Paris"]})) == ""
+    assert "is none of the options" in lacking("choice", Prompt("p", "", {"answer": "Oslo", "choices": ["Rome", "P"]}))
+    assert "the options are str" in lacking("choice", Prompt("p", "", {"answer": "A", "choices": "Rome, Paris"}))
 
 
 def test_code_wants_a_row_with_cases_that_can_be_run() -> None:

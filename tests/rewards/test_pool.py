@@ -201,6 +201,15 @@ def test_rewards_whose_import_starts_threads_are_imported_by_each_worker(tmp_pat
     assert [verdict.error == "" for verdict in verdicts] == [True, False, True]
 
 
+def test_a_time_out_in_the_first_call_of_a_process_speaks_of_imports(tmp_path: Path) -> None:
+    text = "import time\ndef score(completion):\n    time.sleep(9 * (completion == 'hang'))\n    return 1.0\n"
+    with scorer_of(f"{reward_file(tmp_path, text)}:score", workers=1, deadline_s=0.2) as scorer:
+        [first] = scorer(PROMPT, completions("hang"))
+        _, later = scorer(PROMPT, completions("a", "hang"))
+    assert first.error.endswith("if it imported something then, import it at the top of the reward's file")
+    assert later.error.endswith("task.scoring.deadline_s is what it may take")
+
+
 CHANGED = "its file changed while the run was going, .* as its import started a thread; put the file back, or go on"
 
 

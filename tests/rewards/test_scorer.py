@@ -74,6 +74,35 @@ def test_what_is_trained_on_is_the_weighted_sum_and_the_score_stays_the_accuracy
     scorer.close()
 
 
+def test_a_decorator_that_hides_the_parameters_is_told_of_before_any_completion(tmp_path: Path) -> None:
+    text = """
+        from functools import wraps
+
+        def loud(function):
+            def wrapper(*args, **kwargs):
+                return function(*args, **kwargs)
+            return wrapper
+
+        def quiet(function):
+            return wraps(function)(loud(function))
+
+        @loud
+        def hidden(completion, answer):
+            return 1.0
+
+        @quiet
+        def seen(completion, answer):
+            return 1.0
+    """
+    file = reward_file(tmp_path, text)
+    with scorer_of(f"{file}:hidden") as scorer:
+        assert scorer.warning.endswith("put functools.wraps(function) on the wrapper")
+        assert "hidden has the parameters (*args, **kwargs), so it is called with prompt and compl" in scorer.warning
+    with scorer_of(f"{file}:seen") as scorer:
+        assert scorer.warning == ""
+        assert numbers(scorer(PROMPT, completions("4"))) == [1.0]
+
+
 def test_a_text_and_its_right_answer_by_place_are_scored_in_the_workers_too(file: str) -> None:
     with scorer_of(f"{file}:pair") as scorer:
         scorer.check([PROMPT])

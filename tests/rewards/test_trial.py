@@ -135,6 +135,31 @@ def test_a_hedge_is_noted(tmp_path: Path) -> None:
     assert any("then withdrawn scores right for 100%" in note for note in report.notes)
 
 
+def test_a_bonus_that_reads_only_the_form_is_no_hedge(tmp_path: Path) -> None:
+    text = "def score(completion, answer):\n    return float('answer' in completion or '####' in completion)"
+    hedged = "then withdrawn scores right"
+    assert any(hedged in note for note in tried(tmp_path, text).notes)
+    assert not any(hedged in note for note in tried(tmp_path, text, bonus=True).notes)
+
+
+def test_a_pair_by_place_is_tried_as_what_it_is(tmp_path: Path) -> None:
+    text = GOOD.replace("completion, answer, **rest", "response, ground_truth").replace(
+        "answer.split", "str(ground_truth).split"
+    )
+    text = text.replace("completion[", "response[")
+    assert tried(tmp_path, text).problems == []
+
+
+def test_what_a_built_in_raises_comes_without_advice_on_how_to_write_rewards() -> None:
+    scorer = make_scorer([Part("boxed")], Scoring(workers=1))
+    try:
+        problems = Trial(scorer).run([Prompt("p", "", {"answer": True})]).problems
+    finally:
+        scorer.close()
+    assert any("exceptions: reward boxed raised DataError" in problem for problem in problems)
+    assert not any("catch what it raises" in problem for problem in problems)
+
+
 def test_rows_are_spread_over_the_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "ROWS", 4)
     many = [Prompt(str(number), "", {"answer": str(number)}) for number in range(400)]
