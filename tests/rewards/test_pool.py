@@ -230,8 +230,9 @@ def test_an_edited_file_that_a_new_nursery_imports_is_an_error(tmp_path: Path) -
     ):
         Path(file).write_text("def score(completion):\n    return 0.0\n")
         os.kill(scorer.runner.nest.pid, 9)  # type: ignore[union-attr]
-        for _ in range(9):
+        for _ in range(500):
             scorer(PROMPT, completions("a"))
+            time.sleep(0.02)
 
 
 def test_a_file_that_changes_while_such_workers_start_is_an_error_and_never_mixed(tmp_path: Path) -> None:

@@ -134,9 +134,11 @@ def of_places(*places: str) -> Callable[..., Any]:
     def function(*values: Any) -> float:
         return 1.0
 
-    kinds = [inspect.Parameter(*place.split("=")[:1], inspect.Parameter.POSITIONAL_OR_KEYWORD) for place in places]
-    optional = [each.replace(default=None) if "=" in place else each for each, place in zip(kinds, places, strict=True)]
-    function.__signature__ = inspect.Signature(optional)  # type: ignore[attr-defined]
+    required = [inspect.Parameter(place.partition("=")[0], inspect.Parameter.POSITIONAL_OR_KEYWORD) for place in places]
+    parameters = [
+        each.replace(default=None) if "=" in place else each for each, place in zip(required, places, strict=True)
+    ]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return function
 
 
