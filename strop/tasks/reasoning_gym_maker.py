@@ -19,7 +19,10 @@ from typing import Any
 from reasoning_gym.utils import SYSTEM_PROMPTS  # type: ignore[import-not-found]
 
 from strop.rewards.inside import packed
-from strop.tasks.reasoning_gym_score import DATASETS, dataset_of
+from strop.tasks.reasoning_gym_score import (
+    DATASETS,  # pyright: ignore[reportAttributeAccessIssue]
+    dataset_of,
+)
 
 
 class Maker:
