@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from traceback import walk_tb
 from types import SimpleNamespace
 from typing import Any
 
-from strop.rewards.builtin import BUILTIN
+from strop.rewards.failures import failed
 from strop.rewards.find import Reward
 from strop.rewards.gold import gold, ground_truth, has_gold
 from strop.rewards.together import FAILURES, settled
-from strop.rewards.values import LONGEST, LONGEST_ANSWER, SHORT, Value, logged, one_line, read, said
+from strop.rewards.values import LONGEST_ANSWER, SHORT, Value, logged, one_line, read, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +60,6 @@ class Notes:
         return logged(columns | self.all)
 
 
-IMPORT_IT = "import it at the top of the reward's file"
-
-
 class WrongLength(Exception):
     """A batch returned no list, or one of the wrong length; the text says which."""
 
@@ -91,7 +87,7 @@ def one_by_one(reward: Reward, question: Question, written: Sequence[Written], l
         except FAILURES as error:
             outcomes.append(error)
     return [
-        failed(reward, question, outcome, limit_s)
+        failed(reward.name, question.label, outcome, limit_s)
         if isinstance(outcome, BaseException)
         else read(outcome, reward.name, question.label)
         for outcome in settled(outcomes, limit_s)
@@ -113,7 +109,7 @@ def at_once(reward: Reward, question: Question, written: Sequence[Written]) -> l
         return [Value(error=one_line(f"reward {reward.name} returned {error}"))] * count
     except FAILURES as error:
         if count == 1:
-            return [failed(reward, question, error, 0.0)]
+            return [failed(reward.name, question.label, error, 0.0)]
         return [at_once(reward, question, [each])[0] for each in written]
 
 
@@ -220,36 +216,3 @@ def voted(reward: Reward, question: Question, value: Value, each: Written) -> Va
         said_so = f"answer, beside reward {reward.name}, returned {SHORT.repr(found)}: expected a text, '' for none"
         return Value(error=one_line(said_so))
     return replace(value, answer=found[:LONGEST_ANSWER]) if found else value
-
-
-def failed(reward: Reward, question: Question, error: BaseException, limit_s: float) -> Value:
-    if isinstance(error, TimeoutError) and limit_s and not str(error):
-        return Value(error=too_long(reward.name, question.label, limit_s))
-    text, advice = f"reward {reward.name} raised {said(error)} (prompt {question.label})", advised(reward.name, error)
-    room = LONGEST - len(advice) - 2
-    return Value(error=one_line(f"{text[:room]}; {advice}" if advice else text))
-
-
-def advised(name: str, error: BaseException) -> str:
-    """What to do about what a reward raised; "" of a built-in one, whose error says it."""
-    if importing(error):
-        return f"task.scoring.memory_mb bounds it; {IMPORT_IT}"
-    if isinstance(error, MemoryError):
-        return "task.scoring.memory_mb bounds it"
-    return "" if name in BUILTIN else "a reward must return a number for every completion, whatever the model wrote"
-
-
-def importing(error: BaseException) -> bool:
-    """Whether an import ran out of memory: a library could not be mapped, or a module was being executed."""
-    if isinstance(error, ImportError):
-        return "failed to map segment" in str(error) or "annot allocate memory" in str(error)
-    frames = (frame.f_code for frame, _ in walk_tb(error.__traceback__))
-    within = any(code.co_name == "<module>" or code.co_filename.startswith("<frozen importlib") for code in frames)
-    return isinstance(error, MemoryError) and within
-
-
-def too_long(name: str, label: str, limit_s: float, *, first: bool = False) -> str:
-    """What is said of a completion over which a reward took too long, the `first` one of its process or another."""
-    text = f"reward {name} took more than {limit_s:g} s over one completion of prompt {label}"
-    advice = f"; that was the first call in its process: if it imported something then, {IMPORT_IT}" if first else ""
-    return one_line(f"{text}; task.scoring.deadline_s is what it may take{advice}")

@@ -34,3 +34,13 @@ class Described:
         sets = {key: frozenset(given[key]) for key in ("takes", "needs")}
         signature = Signature(**{**given, **sets, "given": tuple(given["given"])})
         return cls(record["name"], signature, record["votes"], record["source"])
+
+
+def blindness(reward: Described) -> str:
+    """What there is to say of a reward that names no parameter; "" of others."""
+    if not reward.signature.blind:
+        return ""
+    return (
+        f"reward {reward.name} has the parameters (*args, **kwargs), so it is called with prompt and completion "
+        "by place and every column by name; if a decorator hides its own, put functools.wraps(function) on the wrapper"
+    )

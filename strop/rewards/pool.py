@@ -21,8 +21,8 @@ from dataclasses import replace
 from typing import Any
 
 from strop.errors import ConfigError, RewardError
-from strop.rewards.adapters import too_long
 from strop.rewards.described import Described
+from strop.rewards.failures import too_long
 from strop.rewards.nest import START_S, Nest
 from strop.rewards.slots import Blame, Call, Job, Slot, Task
 from strop.rewards.values import Value, one_line

@@ -17,7 +17,7 @@ from strop.errors import ConfigError
 from strop.names import did_you_mean, nearest
 from strop.rewards.adapters import Question, Written
 from strop.rewards.builtin import lacking
-from strop.rewards.described import Described
+from strop.rewards.described import Described, blindness
 from strop.rewards.find import Reward, as_reward, short_name
 from strop.rewards.here import Here
 from strop.rewards.nest import Nest, forked, other_threads, started
@@ -150,16 +150,6 @@ class Scorer:
     def close(self) -> None:
         """End the processes of the rewards."""
         self.runner.close()
-
-
-def blindness(reward: Described) -> str:
-    """What there is to say of a reward that names no parameter; "" of others."""
-    if not reward.signature.blind:
-        return ""
-    return (
-        f"reward {reward.name} has the parameters (*args, **kwargs), so it is called with prompt and completion "
-        "by place and every column by name; if a decorator hides its own, put functools.wraps(function) on the wrapper"
-    )
 
 
 def missing(reward: Described, prompt: Prompt) -> str:

@@ -25,6 +25,7 @@ FAILURES = (
     ("time-outs", r"took more than", "make it faster, bound what it works on, or raise task.scoring.deadline_s"),
     ("wrong lengths", r"expected a list|wrong number of scores", "return one number for each completion it is given"),
     ("no numbers", r" returned ", "return a finite number whatever the model wrote; 0.0 is usual for no answer"),
+    ("out of memory", r"memory_mb bounds it", "or hold less at a time"),
     ("exceptions", r" raised ", "catch what it raises and return a number whatever the model wrote"),
     ("ended processes", r"", "find out what ends its process; task.scoring.memory_mb bounds its memory"),
 )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ import pytest
 import torch
 
 from strop.rewards.adapters import Question, Written, values_of
-from strop.rewards.find import as_reward, find_reward
+from strop.rewards.find import as_reward
 from tests.rewards.made import CHAT, ask, scores, the_error
 
 
@@ -191,50 +189,6 @@ def test_a_reward_that_raises_is_named_with_its_prompt_and_its_error() -> None:
     assert error.startswith("reward broken raised KeyError: 'gold' (prompt 'p1'); a reward must return a number")
 
 
-def test_a_built_in_that_raises_gives_no_advice_on_how_to_write_rewards() -> None:
-    values = values_of(find_reward("boxed"), Question("", {"answer": True}, "'p1'"), [Written("4")])
-    assert the_error(values).startswith("reward boxed raised DataError: the right answer is a bool")
-    assert "a reward must return" not in the_error(values)
-
-
-HELD_BY = "task.scoring.memory_mb bounds it"
-
-
-@pytest.mark.parametrize(
-    "fault, advice",
-    [
-        ("raise MemoryError", f"{HELD_BY}; import it at the top of the reward's file"),
-        (
-            "raise ImportError('libx.so: failed to map segment from shared object')",
-            f"{HELD_BY}; import it at the top of the reward's file",
-        ),
-        (
-            "raise ImportError('no such')",
-            "a reward must return a number for every completion, whatever the model wrote",
-        ),
-    ],
-)
-def test_an_import_that_runs_out_of_memory_in_a_call_is_told_what_bounds_it(
-    fault: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "takes_memory.py").write_text(fault)
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def score(completion: str) -> float:
-        return float(bool(import_module("takes_memory")))
-
-    assert the_error(ask(score)).endswith(f"(prompt 'p1'); {advice}")
-
-
-def test_memory_that_runs_out_elsewhere_is_told_what_bounds_it() -> None:
-    def score(completion: str) -> float:
-        raise MemoryError("x" * 1000)
-
-    error = the_error(ask(score))
-    assert error.endswith(f"; {HELD_BY}")
-    assert len(error) <= 500
-
-
 def test_a_batch_that_raises_over_one_completion_loses_only_that_one() -> None:
     asked = []
 
@@ -266,6 +220,16 @@ def test_a_reward_gets_the_columns_it_names_and_no_others() -> None:
 
     row = {"answer": "4", "level": 3, "completion": "a column"}
     assert scores(ask(score, row=row)) == [1.0, 0.0, 0.0]
+
+
+def test_a_column_called_prompt_or_completion_gives_way_to_the_parameter() -> None:
+    row = {"prompt": "a column", "completion": "another"}
+    for function in (
+        lambda prompt, completion, **rest: rest == {},
+        lambda completion, **rest: rest == {"prompt": "2+2="},
+    ):
+        assert scores(ask(function, row=row)) == [1.0] * 3
+    assert scores(ask(lambda completion, prompt: (prompt, completion) == ("2+2=", "4"), row=row)) == [1.0, 0.0, 0.0]
 
 
 def voting(answer: Any) -> Callable[..., Any]:

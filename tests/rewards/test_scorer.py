@@ -34,8 +34,7 @@ REWARDS = """
     def by_place(question, words):
         return float(words == "4")
 
-    def pair(response, ground_truth):
-        return float(ground_truth in response)
+    hidden = lambda *args, **kwargs: 1.0
 
     async def waits(prompt, completion):
         return 0.25
@@ -74,50 +73,9 @@ def test_what_is_trained_on_is_the_weighted_sum_and_the_score_stays_the_accuracy
     scorer.close()
 
 
-def test_a_decorator_that_hides_the_parameters_is_told_of_before_any_completion(tmp_path: Path) -> None:
-    text = """
-        from functools import wraps
-
-        def loud(function):
-            def wrapper(*args, **kwargs):
-                return function(*args, **kwargs)
-            return wrapper
-
-        def quiet(function):
-            return wraps(function)(loud(function))
-
-        @loud
-        def hidden(completion, answer):
-            return 1.0
-
-        @quiet
-        def seen(completion, answer):
-            return 1.0
-    """
-    file = reward_file(tmp_path, text)
+def test_a_reward_that_names_no_parameter_is_warned_of(file: str) -> None:
     with scorer_of(f"{file}:hidden") as scorer:
-        assert scorer.warning.endswith("put functools.wraps(function) on the wrapper")
-        assert "hidden has the parameters (*args, **kwargs), so it is called with prompt and compl" in scorer.warning
-    with scorer_of(f"{file}:seen") as scorer:
-        assert scorer.warning == ""
-        assert numbers(scorer(PROMPT, completions("4"))) == [1.0]
-
-
-def test_a_text_and_its_right_answer_by_place_are_scored_in_the_workers_too(file: str) -> None:
-    with scorer_of(f"{file}:pair") as scorer:
-        scorer.check([PROMPT])
-        assert numbers(scorer(PROMPT, completions("it is 4", "", "5"))) == [1.0, 0.0, 0.0]
-
-
-def test_a_column_called_prompt_or_completion_gives_way_to_the_parameter(tmp_path: Path) -> None:
-    text = """
-        def score(prompt, completion, **rest):
-            return float((prompt, completion) == ("2+2=", "4") and not rest)
-    """
-    with scorer_of(f"{reward_file(tmp_path, text)}:score") as scorer:
-        row = Prompt("p", "2+2=", {"prompt": "a column", "completion": "another"})
-        scorer.check([row])
-        assert numbers(scorer(row, completions("4"))) == [1.0]
+        assert "hidden has the parameters (*args, **kwargs)" in scorer.warning
 
 
 def test_the_acc_of_a_verl_reward_is_the_score_and_its_pred_votes(file: str) -> None:

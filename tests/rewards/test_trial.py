@@ -67,6 +67,10 @@ FAULTS = {
         "import os\ndef score(completion, answer):\n    return os._exit(3) if not completion else 1.0",
         r"ended processes: .*exit code 3",
     ),
+    "runs out of memory": (
+        "def score(completion, answer):\n    return len([0] * 10**12)",
+        r"out of memory: .* raised MemoryError.*; task\.scoring\.memory_mb bounds it \(bare\); or hold less at a time",
+    ),
     "returns nan": (
         "def score(completion, answer):\n    return float('nan') if not completion else 1.0",
         r"no numbers: .* returned nan",
