@@ -13,7 +13,7 @@ import yaml
 from strop.config.load import load
 from strop.rewards.builtin import BUILTIN
 from strop.rewards.nursery import PRINTED
-from strop.rewards.signature import GIVEN
+from strop.rewards.signature import GIVEN, RIGHT, TEXTS
 from strop.rewards.trial import NEARLY_ALL, ROWS
 from strop.rewards.trial_kinds import AS_IT_IS, FORMS
 from tests.shape.source import ROOT
@@ -44,6 +44,7 @@ def test_the_settings_load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_the_forms_hand_over_and_the_built_in_names_are_all_there() -> None:
     for names in GIVEN.values():
         assert all(name in PAGE for name in names)
+    assert all(f"`{name}`" in PAGE for name in TEXTS | RIGHT)
     table = PAGE.partition("## Which rewards are built in?")[2]
     assert set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))) == set(BUILTIN)
 
