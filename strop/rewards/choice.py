@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from strop.errors import DataError
-from strop.rewards.extract import answer_text
+from strop.rewards.extract import after_thought, answer_text
 from strop.rewards.gold import gold
 from strop.rewards.verdict import compare
 
@@ -28,6 +28,8 @@ MARKUP = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|boldsymbol|left|righ
 LETTER = re.compile(r"[(\[]?([A-Za-z])[)\]]?")
 LETTER_AND_MORE = re.compile(r"(?:[(\[]([A-Za-z])[)\]]:?|([A-Za-z])[).:])\s+(\S.*)", re.DOTALL)
 LETTER_AND_REASON = re.compile(r"[(\[]?([A-Z])[)\]]?,?\s+(?:because|since)\b.*", re.DOTALL)
+LETTERS_ONLY = re.compile(r"(?:[(\[]?[A-J](?![A-Za-z])[)\].:,;/|\s]*|(?:and|or|not)\b\s*)+")
+ANOTHER = re.compile(r"[(\[][A-J][)\]]")
 OPENED = re.compile(
     r"(?:the\s+)?(?:(?:correct|right|best|final)\s+)?(?:option|choice|answer)\s+(?=[(\[]?[A-Z])", re.IGNORECASE
 )
@@ -98,7 +100,7 @@ def right_label(right: Any, options: Sequence[Option]) -> str:
 
 def picked(completion: str, options: Sequence[Option]) -> str:
     """The label of the option that a completion picks, or "" if it picks none."""
-    texts = answer_text(completion, CARRIERS), completion.rstrip().rpartition("\n")[2]
+    texts = answer_text(completion, CARRIERS), after_thought(completion).rstrip().rpartition("\n")[2]
     labels = (label_in(text, options) or label_of_text(text, options) for text in texts if 0 < len(text) <= LONGEST)
     return next(filter(None, labels), "")
 
@@ -114,22 +116,29 @@ def label_in(text: str, options: Sequence[Option]) -> str:
         return match.group(1).upper() if match.group(1).upper() in labels else ""
     match = LETTER_AND_MORE.fullmatch(text)
     option = labels.get((match.group(1) or match.group(2)).upper()) if match else None
-    if match is None or option is None or (option.text and not alike(match.group(3), option.text)):
+    if match is None or option is None:
         return ""
-    return option.label
+    rest = match.group(3)
+    chosen = alike(rest, option.text) if option.text else not (LETTERS_ONLY.fullmatch(rest) or ANOTHER.search(rest))
+    return option.label if chosen else ""
 
 
 def label_of_text(text: str, options: Sequence[Option]) -> str:
-    """The label of the only option whose text this is, or is equal to."""
-    same = [option.label for option in options if option.text and alike(text, option.text)]
+    """The label of the only option whose text this is, or is equal to; behind a letter the very text."""
+    match = LETTER_AND_MORE.fullmatch(plain(text))
+    lettered = bool(match) and (match.group(1) or match.group(2)).upper() in {option.label for option in options}
+    equal = written_alike if lettered else alike
+    same = [option.label for option in options if option.text and equal(text, option.text)]
     return same[0] if len(same) == 1 else ""
 
 
 def alike(text: str, option: str) -> bool:
     """Whether two texts are the same words, or the same answer in mathematics."""
-    if plain(text).casefold() == plain(option).casefold():
-        return True
-    return bool(option.strip()) and compare(option.strip(), text.strip()).right
+    return written_alike(text, option) or bool(option.strip()) and compare(option.strip(), text.strip()).right
+
+
+def written_alike(text: str, option: str) -> bool:
+    return plain(text).casefold() == plain(option).casefold()
 
 
 def plain(text: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from strop.rewards.code_cases import NO_PYTHON, cases_of, parsed
 from strop.rewards.code_judge import judge
+from strop.rewards.extract import after_thought
 from strop.rewards.sandbox import Kind, require
 
 DEADLINE_S = 10.0
@@ -21,7 +22,6 @@ SHARE = 0.8
 """Of a reward's deadline a program gets so much: the rest starts sandboxes and reports."""
 
 PYTHON = ("python", "python3", "py")
-THOUGHT = "</think>"
 
 
 def score(completion: str, prompt: Any = "", **columns: Any) -> dict[str, float]:
@@ -49,9 +49,10 @@ def score(completion: str, prompt: Any = "", **columns: Any) -> dict[str, float]
 def answer(completion: str) -> str:
     """The program that a completion holds: its last Python block, else its last block of no language.
 
-    What stands before a </think> is no answer. A completion without any block is a program as a whole.
+    What stands before a </think> is no answer, nor is a thought that is not closed. A completion without any block is a
+    program as a whole.
     """
-    text = completion.rpartition(THOUGHT)[2]
+    text = after_thought(completion)
     found = list(blocks(text))
     if not found:
         return text

@@ -10,6 +10,9 @@ r"""Where a completion says its answer: the text inside the last of its carriers
 
 The last one of its kind wins: a withdrawn box is forgotten, and two boxes are never read as one. A block or a box that
 is opened last and never closed is no answer, whatever stood before it: the completion was cut off while it gave one.
+
+Only what follows the last </think> is searched. A <think> there that is not closed leaves no answer: the completion was
+cut off in thought.
 """
 
 from __future__ import annotations
@@ -31,9 +34,10 @@ BOLD = re.compile(r"\*\*([^*\n]{1,200})\*\*")
 NUMBER = re.compile(
     r"(?:(?<![\w)}\]])-)?(?:[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])(?:\.[0-9]+)?|[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:/[0-9]+)?%?"
 )
-SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n|\s(?:because|since|as|so|which|where|when|therefore|for)\b")
+SENTENCE_END = re.compile(r"(?<!\.)[.!?](?=\s|$)|\n|\s(?:because|since|as|so|which|where|when|therefore|for)\b")
 CALCULATION = re.compile(r"[0-9)}]\s*(?:[-+*×÷−]|\\times|\\cdot|\\div)\s*(?!10\s*(?:\^|\*\*))[0-9({\\]")
 AROUND = " \t\r\n*`_:"
+THOUGHT, THOUGHT_END = "<think>", "</think>"
 LONGEST_WHOLE = 200
 
 
@@ -50,8 +54,14 @@ def answer_text(completion: str, carriers: Sequence[str] = USUAL) -> str:
     Of a block and a box the one that ends later counts; the others are looked for in the order of `carriers`, each
     only where those before it are not there.
     """
-    found = find(completion, carriers)
+    found = find(after_thought(completion), carriers)
     return found.text if found else ""
+
+
+def after_thought(completion: str) -> str:
+    """What a completion says behind its last </think>; "" if it is in thought again when it ends."""
+    said = completion.rpartition(THOUGHT_END)[2]
+    return "" if THOUGHT in said else said
 
 
 def gold_text(gold: str) -> str:
@@ -140,7 +150,8 @@ def last_number(text: str) -> Found | None:
 
 def cleaned(text: str) -> str:
     """The text without the marks of bold and code around it and the full stop after it."""
-    return text.strip(AROUND).rstrip(".").strip(AROUND)
+    text = text.strip(AROUND)
+    return text if text.endswith("..") else text.removesuffix(".").strip(AROUND)
 
 
 STRONG = ("block", "box")

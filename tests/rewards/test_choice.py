@@ -67,6 +67,11 @@ def test_an_option_may_be_written_out(place: int, way: str) -> None:
         r"\boxed{5}",
         r"\boxed{B",
         "<answer>B",
+        r"\boxed{\text{(A) (B) (C) (D)}}",
+        r"\boxed{\text{(A) B}}",
+        "<think>The answer is B.</think> I am not sure.",
+        r"<think>\boxed{B}",
+        "<think>It may be\nB",
         "Z",
         "",
     ],
@@ -75,6 +80,20 @@ def test_prose_picks_nothing(completion: str) -> None:
     options = choice.options_of({"choices": CITIES})
     assert choice.picked(completion, options) == ""
     assert choice.score(completion, answer="A", choices=CITIES) == {"score": 0.0, "answered": 0.0}
+
+
+@pytest.mark.parametrize("text", ["(A) (B) (C)", "(A) B", "A) B", "A: B: C", "(A) or (B)", "A) and B", "(A) 5 (B) 6"])
+def test_who_names_several_options_picks_none(text: str) -> None:
+    for completion in (text, rf"\boxed{{{text}}}", rf"\boxed{{\text{{{text}}}}}", f"The answer is {text}"):
+        assert choice.picked(completion, choice.unknown()) == ""
+        assert choice.picked(completion, choice.options_of({"choices": ["5", "6", "B"]})) == ""
+
+
+def test_a_letter_beside_another_ones_text_picks_neither() -> None:
+    assert choice.picked("(A) 6", choice.options_of({"choices": ["5", "6"]})) == ""
+    assert choice.picked("(B) 6", choice.options_of({"choices": ["5", "6"]})) == "B"
+    assert choice.picked("(A) Vitamin C", choice.unknown()) == "A"
+    assert choice.picked("B. Franklin", choice.options_of({"choices": ["A. Lincoln", "B. Franklin"]})) == "B"
 
 
 @given(prose=PROSE, letter=st.sampled_from("ABCD"))

@@ -38,6 +38,7 @@ def block(body: str, language: str = "python", ticks: str = TICKS) -> str:
         (block("s = '''\n```\n'''", ticks="````"), "s = '''\n```\n'''"),
         (f"<think>\n{block('a = 1')}</think>\n{block('a = 2')}", "a = 2"),
         (f"<think>\n{block('a = 1')}</think>I give up.", "I give up."),
+        (f"<think>\n{block('a = 1')}", ""),
         (f"  1. {TICKS}\n  {TICKS}python\n  a = 1\n  {TICKS}", "  a = 1"),
         ("", ""),
         (TICKS, ""),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from strop.rewards.extract import USUAL, answer_text, gold_text, last_block, last_box, last_number
+from strop.rewards.extract import USUAL, after_thought, answer_text, gold_text, last_block, last_box, last_number
 from tests.rewards.answers import ANY_TEXT, PROSE
 
 PLAIN = st.text(st.characters(codec="utf-8", exclude_characters="\\{}"), max_size=8)
@@ -90,6 +90,16 @@ def test_a_box_in_a_box_that_is_not_closed_is_still_closed() -> None:
         ("1.5 × 10^3", "1.5 × 10^3"),
         ("", ""),
         ("Answer: ", ""),
+        ("The answer is 42...", "42..."),
+        ("**42...**", "42..."),
+        (r"<think>\boxed{3}</think>\boxed{5}", "5"),
+        (r"<think>\boxed{3}</think> The answer is 5.", "5"),
+        ("<think>#### 3</think>\n#### 5", "5"),
+        (r"\boxed{3}</think>**5**", "5"),
+        (r"<think>\boxed{3}</think>", ""),
+        (r"<think>\boxed{3}", ""),
+        (r"\boxed{3}<think>\boxed{5}", ""),
+        (r"<think>a</think>\boxed{3}<think>b</think> No.", "No"),
     ],
 )
 def test_each_carrier_gives_its_answer(text: str, answer: str) -> None:
@@ -129,6 +139,13 @@ def test_a_right_answer_is_taken_whole_unless_it_is_a_solution(gold: str, text: 
     assert gold_text(gold) == text
 
 
+@given(thought=ANY_TEXT, said=PROSE)
+def test_only_what_follows_the_last_thought_is_said(thought: str, said: str) -> None:
+    assert after_thought(f"{thought}</think>{said}") == said
+    assert after_thought(f"{thought}<think>{said}") == ""
+    assert after_thought(said) == said
+
+
 @given(ANY_TEXT)
 def test_any_text_has_an_answer_or_none(text: str) -> None:
     for carriers in (USUAL, ("number",), ("hash", "box")):
@@ -149,6 +166,9 @@ UNITS = [
     r"\boxed{1}",
     "the answer is ",
     "is ",
+    "<think>",
+    "</think>",
+    ".",
 ]
 
 
