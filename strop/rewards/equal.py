@@ -7,24 +7,29 @@ r"""Whether two answers are the same: True, False, or None where that cannot be 
     unions       the same parts in any order
     matrices     the same shape and entries
     relations    x = 5 and 5; the same equation up to a factor; 1 < x and x > 1; 1 < x < 2 and (1, 2)
-    choices      the letter, or what stands beside it
+    named        x = 3, y = 4 has no order; without its names it is in the order of the alphabet
+    choices      the letter or what stands beside it, and both if both have both; nothing beside another letter
 
 A set of one is its item; a list is a tuple if the items are in order; a name before an equals sign may be missing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any
 
-from strop.rewards.exact import NAME, Calculator, Value, number, rational, symbol
+from strop.rewards.exact import NAME, Calculator, Value, number, rational, symbol, text_of
 from strop.rewards.forms import Choice, Collection, Form, Matrix, Quantity, Relation, Union, Words
 from strop.rewards.numerals import in_base
-from strop.rewards.relations import Answer, all_of, any_of, as_interval, same_relation, unwrapped
+from strop.rewards.relations import Answer, all_of, any_of, as_interval, name_of, same_relation, unwrapped
 from strop.rewards.units import unit_of
 
 SHORTEST_WORD = 4
+OPTION_LETTERS = frozenset("ABCDEFGHIJ")
+OPTION = re.compile(r"\([A-J]\)")
+OPTIONS = re.compile(r"(?:[(]?[A-J](?![A-Za-z])[).:,;/|\s]*|(?:and|or|not)\b\s*)+")
 
 
 def same(left: Form, right: Form, calculator: Calculator) -> Answer:
@@ -93,14 +98,23 @@ class Comparison:
         return self.values(product, quantity.value)
 
     def choices(self, choice: Choice, other: Form) -> Answer:
+        if undecided(choice) or (isinstance(other, Choice) and undecided(other)):
+            return False
         if isinstance(other, Choice):
-            return choice.letter == other.letter
-        letter = Quantity(symbol(choice.letter))
-        return any_of([self.same(letter, other), self.same(choice.rest, other)])
+            return choice.letter == other.letter and self.same(choice.rest, other.rest)
+        letter = lone_letter(other)
+        return letter == choice.letter.casefold() if letter else self.same(choice.rest, other)
 
     def collections(self, left: Collection, right: Collection) -> Answer:
-        if "tuple" in (left.kind, right.kind):
-            return self.in_order(left, right)
+        names = names_of(left), names_of(right)
+        if all(names):
+            return self.in_any_order(left.items, right.items)
+        if any(names):
+            written = self.in_order(left, right)
+            return written if sorted(names[0] or names[1]) == (names[0] or names[1]) else None
+        kinds = {left.kind, right.kind}
+        if "tuple" in kinds:
+            return "set" not in kinds and self.in_order(left, right)
         return self.in_any_order(left.items, right.items)
 
     def in_any_order(self, left: Sequence[Form], right: Sequence[Form]) -> Answer:
@@ -112,7 +126,7 @@ class Comparison:
     def in_order(self, left: Collection, right: Collection) -> Answer:
         pair = len(left.items) == 2
         brackets = {form.brackets if form.kind == "tuple" else "()" for form in (left, right)}
-        if "set" in (left.kind, right.kind) or len(left.items) != len(right.items) or (pair and len(brackets) > 1):
+        if len(left.items) != len(right.items) or (pair and len(brackets) > 1):
             return False
         return all_of([self.same(one, two) for one, two in zip(left.items, right.items, strict=True)])
 
@@ -148,6 +162,33 @@ RULES: tuple[Rule, ...] = (
     (Matrix, Matrix, Comparison.matrices),
     (Quantity, (Collection, Matrix, Union, Relation), Comparison.different),
 )
+
+
+def undecided(choice: Choice) -> bool:
+    """Whether another option's letter stands beside the first: who names several picks none."""
+    return names_an_option(choice.rest)
+
+
+def names_an_option(form: Form) -> bool:
+    if isinstance(form, Words):
+        return bool(OPTION.search(form.text) or OPTIONS.fullmatch(form.text))
+    if isinstance(form, Collection):
+        return any(map(names_an_option, form.items))
+    return isinstance(form, Choice) or (isinstance(form, Quantity) and text_of(form.value) in OPTION_LETTERS)
+
+
+def lone_letter(form: Form) -> str:
+    """The letter that a form is, in small; "" if it is none."""
+    if isinstance(form, Words):
+        letter = spelling(form.text)
+        return letter if len(letter) == 1 and letter.isalpha() else ""
+    return letter_of(form.value) if isinstance(form, Quantity) else ""
+
+
+def names_of(collection: Collection) -> list[str]:
+    """What the items say they are, x and y of x = 3, y = 4; empty unless each has a name of its own."""
+    found = [name_of(item) if isinstance(item, Relation) else "" for item in collection.items]
+    return found if len(found) > 1 and all(found) and len(set(found)) == len(found) else []
 
 
 def same_digits(based: Quantity, plain: Quantity) -> bool:

@@ -177,8 +177,8 @@ class Reader:
 
     def relation(self, signs: list[str], sides: list[list[str]]) -> Form:
         if r"\in" in signs:
-            if len(signs) > 1:
-                raise Unknown("a chain with a membership")
+            if len(signs) > 1 or not is_label(sides[0]):
+                raise Unknown("what is said to be a member is no name")
             return self.read(sides[1])
         label = "".join(sides[0]) if is_label(sides[0]) else ""
         first = self.named(sides[0], label) if label else self.read(sides[0])
@@ -260,9 +260,9 @@ def is_bracketed(tokens: Sequence[str]) -> bool:
 
 
 def trimmed(tokens: Sequence[str]) -> list[str]:
-    """The tokens without the punctuation at the end."""
+    """The tokens without the punctuation at the end; dots that leave something out are none."""
     tokens = list(tokens)
-    while tokens and tokens[-1] in (".", ",", ";", ":"):
+    while tokens and tokens[-1] in (".", ",", ";", ":") and tokens[-2:] != [".", "."]:
         tokens.pop()
     return tokens
 

@@ -27,6 +27,7 @@ from strop.rewards.exact import (
     has_atom,
     names_in,
     symbol,
+    text_of,
 )
 from strop.rewards.forms import Collection, Form, Quantity, Relation, Words
 
@@ -61,6 +62,16 @@ def unwrapped(relation: Relation, calculator: Calculator) -> Form | None:
     if len(values) == 2 and is_variable(values[1]) and not names_in(values[0].top):
         return first
     return last if all(calculator.equal(values[0], value) for value in values[1:]) else None
+
+
+def name_of(relation: Relation) -> str:
+    """What an equation says something of: x of x = 5 and of 5 = x; "" if it is no such equation."""
+    if set(relation.signs) != {"="}:
+        return ""
+    last = relation.sides[-1]
+    if relation.label or len(relation.sides) > 2 or not isinstance(last, Quantity):
+        return relation.label
+    return text_of(last.value) if is_variable(last.value) else ""
 
 
 def as_interval(relation: Relation, calculator: Calculator) -> Collection | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from strop.rewards.equal import letter_of, spelling
+from strop.rewards.equal import letter_of, names_of, spelling, undecided
 from strop.rewards.exact import Calculator, text_of
 from strop.rewards.forms import Choice, Collection, Form, Matrix, Quantity, Relation, Union, Words
 from strop.rewards.relations import as_interval, unwrapped
@@ -15,7 +15,7 @@ def spoken(form: Form) -> str:
     if isinstance(form, Words):
         return spelling(form.text)
     if isinstance(form, Choice):
-        return form.letter.casefold()
+        return form.letter.casefold() + (f" {spoken(form.rest)}" if undecided(form) else "")
     if isinstance(form, Relation):
         plain = unwrapped(form, Calculator()) or as_interval(form, Calculator())
         return spoken(plain) if plain else related(form)
@@ -28,6 +28,8 @@ def together(form: Collection | Union | Matrix) -> str:
     if isinstance(form, Matrix):
         return "[" + "; ".join(", ".join(map(spoken, row)) for row in form.rows) + "]"
     items = [spoken(item) for item in form.items]
+    if names := names_of(form):
+        return "(" + ", ".join(item for _, item in sorted(zip(names, items, strict=True))) + ")"
     if form.kind == "tuple":
         return form.brackets[0] + ", ".join(items) + form.brackets[-1]
     items = sorted(set(items))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from strop.rewards.exact import Calculator
 from strop.rewards.forms import Reader, Relation
 from strop.rewards.notation import tokens
-from strop.rewards.relations import all_of, any_of, as_interval, same_relation, unwrapped
+from strop.rewards.relations import all_of, any_of, as_interval, name_of, same_relation, unwrapped
 from strop.rewards.spoken import spoken
 
 NUMBERS = st.integers(-9, 9)
@@ -128,6 +128,11 @@ def test_an_equation_that_says_what_something_is_stands_for_it(text: str, plain:
 def test_a_bounded_variable_is_an_interval(text: str, interval: str | None) -> None:
     found = as_interval(relation(text), Calculator())
     assert (spoken(found) if found else None) == interval
+
+
+def test_an_equation_names_what_it_says_something_of() -> None:
+    assert [name_of(relation(text)) for text in ("x=5", "5=x", "f(x)=x+1", "x=2+3=5")] == ["x", "x", "f(x)", "x"]
+    assert [name_of(relation(text)) for text in ("x<5", "2+3=5", "3x=5")] == ["", "", ""]
 
 
 def test_one_false_decides_all_and_one_true_decides_any() -> None:

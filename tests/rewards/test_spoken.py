@@ -47,7 +47,15 @@ def test_a_set_is_spoken_alike_in_any_order(items: list[Fraction]) -> None:
         (r"(1,2)\cup(3,4)", r"(3,4)\cup(1,2)"),
         ("2x+1<y", "1+2x<y"),
         (r"\sqrt{8}", r"2\sqrt{2}"),
+        ("y=4,x=3", "(3,4)"),
     ],
 )
 def test_answers_that_are_the_same_are_spoken_alike(written: str, alike: str) -> None:
     assert say(written) == say(alike)
+
+
+@pytest.mark.parametrize(
+    ("written", "different"), [("x=3,y=4", "x=4,y=3"), (r"\text{(A) (B)}", "A"), (r"\text{(A) (B)}", r"\text{(A) (C)}")]
+)
+def test_answers_that_differ_are_spoken_apart(written: str, different: str) -> None:
+    assert say(written) != say(different)
