@@ -19,6 +19,7 @@ from strop.errors import ConfigError
 from strop.rewards.exact import Calculator, TooLarge, Undefined, Unknown, rational
 from strop.rewards.expression import value_of
 from strop.rewards.forms import is_label
+from strop.rewards.handed import flaw, latex
 from strop.rewards.notation import TRANSLATION, is_name, is_number, names, tokens
 from strop.rewards.verdict import Judgement
 
@@ -66,7 +67,8 @@ def ask(gold: str, answer: str) -> Judgement:
     gold, answer = gold.translate(TRANSLATION), answer.translate(TRANSLATION)
     reason = too_much(answer) or too_much(gold)
     pairs = [] if reason else without_relations(gold, answer)
-    if not pairs:
+    reason = reason or next(filter(None, (flaw(tokens(text)) for pair in pairs for text in pair)), "")
+    if reason or not pairs:
         return Judgement(False, reason or "relations of two kinds are not compared", "nobody")
     equal = any(are_equal(*pair) for pair in pairs)
     return Judgement(equal, "equal" if equal else "not shown to be equal", "math-verify")
@@ -76,12 +78,8 @@ def are_equal(gold: str, answer: str) -> bool:
     module = load()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        right, given = (module.parse(as_latex(text), parsing_timeout=None) for text in (gold, answer))
+        right, given = (module.parse(latex(tokens(text)), parsing_timeout=None) for text in (gold, answer))
         return bool(module.verify(right, given, timeout_seconds=None))
-
-
-def as_latex(text: str) -> str:
-    return "$" + " ".join(text.replace(r"\$", "").replace("$", "").split()) + "$"
 
 
 def without_relations(gold: str, answer: str) -> list[tuple[str, str]]:
@@ -110,7 +108,8 @@ def value_named(text: str, sides: Sequence[str], signs: Sequence[tuple[str, bool
     if not signs:
         return text
     chain = {kind for kind, _ in signs} == {"="} and not {",", ";"}.intersection(text)
-    return sides[-1].strip() if chain and is_label(tokens(sides[0])) else ""
+    named = chain and is_label(tokens(sides[0])) and not any(flaw(tokens(side)) for side in sides[1:])
+    return sides[-1].strip() if named else ""
 
 
 def difference(sides: Sequence[str], down: bool) -> str:

@@ -5,8 +5,9 @@ r"""The tokens of an answer: LaTeX, plain text and Unicode written one way, in o
     5\text{ cm}    5 cm                 5 "cm                 a leading quote marks words
     1,234   12{,}345   12\,345          1,234   12345  12345  groups with plain commas are left to the reader
     90^\circ   90°   90 degrees         90 "degrees
+    \sin 90^\circ                       \sin { \frac { 90 * \pi } { 180 } }
 
-Spaces and what only moves ink are dropped. Nothing here knows what a token means, so nothing here fails.
+Spaces and what only moves ink are dropped. Nothing else here knows what a token means, so nothing here fails.
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ UNIT_WORDS = names("cm mm km kg mg ml mL ft hr hrs min sec lb lbs mi oz yd mph k
 TEXT = names(r"\text \textbf \textit \textrm \textsf \texttt \textnormal \mbox \hbox \emph")
 UPRIGHT = names(r"\mathrm \mathbf \mathit \mathsf \operatorname \boldsymbol \bm \underline")
 
+ANGLES = names(r"\sin \cos \tan \cot \sec \csc")
+OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
+
 DEGREES = re.compile(r"\^\s*(?:\{\s*)?\\circ\b(?:\s*\})?")
 THOUSANDS = re.compile(r"(?<=[0-9])(?:\{,\}|,\\!|\\[,;:!])(?=[0-9]{3}(?![0-9]))")
 SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
@@ -100,7 +104,7 @@ def tokens(text: str) -> list[str]:
     text = SUPERSCRIPT.sub(lambda match: f"^{{{match.group().translate(PLAIN_DIGITS)}}}", text)
     text = DEGREES.sub(r"\\text{degrees}", text.translate(TRANSLATION))
     text = THOUSANDS.sub("", text)
-    return merged(scan(text, depth=0))
+    return in_radians(merged(scan(text, depth=0)))
 
 
 def scan(text: str, *, depth: int) -> Iterator[str]:
@@ -173,6 +177,33 @@ def spelled(token: str, before: str, spaced: bool) -> tuple[str, ...]:
     else:
         wordy = is_words(before) or len(run) >= 4 or run.casefold() in SHORT_WORDS
     return (f'"{run}',) if wordy else letters(token[1:])
+
+
+def in_radians(found: list[str]) -> list[str]:
+    """The tokens with the degrees of numbers under a function of angles turned into radians."""
+    if '"degrees' not in found:
+        return found
+    out: list[str] = []
+    under: list[bool] = []
+    for piece in found:
+        if piece in OPENING:
+            under.append(is_applied(out) or under[-1:] == [True])
+        elif piece in CLOSING and under:
+            under.pop()
+        angle = piece == '"degrees' and out and is_number(out[-1])
+        if angle and (under[-1:] == [True] or is_applied(out[-6:-1])):
+            out[-1:] = ["{", r"\frac", "{", out[-1], "*", r"\pi", "}", "{", "180", "}", "}"]
+        else:
+            out.append(piece)
+    return out
+
+
+def is_applied(before: list[str]) -> bool:
+    r"""Whether what comes next is the argument of a function of angles: after \sin, \sin^2 and \sin^{2}."""
+    if before[-1:] == ["}"] and before[-3:-2] == ["{"]:
+        before = [*before[-5:-3], before[-2]]
+    name = before[-3:-2] if before[-2:-1] == ["^"] else before[-1:]
+    return bool(ANGLES.intersection(name))
 
 
 def letters(run: str) -> tuple[str, ...]:

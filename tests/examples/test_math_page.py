@@ -18,7 +18,7 @@ from tests.shape.source import ROOT
 
 PAGE = (ROOT / "docs" / "math.md").read_text(encoding="utf-8")
 PYTHON = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
-ROWS = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (right|wrong) \| (.*) \|$", PAGE, flags=re.MULTILINE)
+ROWS = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (right|wrong|not told) \| (.*) \|$", PAGE, flags=re.MULTILINE)
 PAIRS = tomllib.loads((ROOT / "tests" / "rewards" / "math_verdicts.toml").read_text(encoding="utf-8"))["pair"]
 
 
@@ -33,7 +33,7 @@ def test_the_python_prints_what_the_page_says(block: str) -> None:
 @pytest.mark.parametrize(("gold", "answer", "word", "why"), ROWS)
 def test_a_convention_of_the_page_is_what_the_reward_does(gold: str, answer: str, word: str, why: str) -> None:
     judgement = of_completion(gold, rf"\boxed{{{answer}}}")
-    assert (judgement.right, judgement.by) == (word == "right", "exact")
+    assert (judgement.right, judgement.by) == (word == "right", "nobody" if word == "not told" else "exact")
 
 
 @pytest.mark.slow

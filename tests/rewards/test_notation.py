@@ -30,6 +30,9 @@ from tests.rewards.answers import ANY_TEXT
         ("x**2", "x^2"),
         ("90°", r"90^{\circ}"),
         ("90 degrees", r"90^\circ"),
+        (r"\sin 30^\circ", r"\sin{\frac{30*\pi}{180}}"),
+        (r"\cos^2(30^\circ+x)", r"\cos^2({\frac{30*\pi}{180}}+x)"),
+        (r"\tan^{2} 45°", r"\tan^{2}{\frac{45*\pi}{180}}"),
         ("25%", r"25\%"),
         ("25 percent", r"25\text{ percent}"),
         ("x ≤ 5", r"x \leq 5"),
@@ -65,6 +68,10 @@ def test_what_means_the_same_has_the_same_tokens(written: str, alike: str) -> No
         ("xy", "x y z"),
         (r"\frac{1}{23}", r"\frac{12}{3}"),
         ("2e3", "2e^3"),
+        (r"\sin 30^\circ", r"\sin 30"),
+        (r"x 30^\circ", r"x{\frac{30*\pi}{180}}"),
+        (r"\sin(x) 30^\circ", r"\sin(x){\frac{30*\pi}{180}}"),
+        (r"\ln 30^\circ", r"\ln{\frac{30*\pi}{180}}"),
     ],
 )
 def test_what_means_something_else_has_other_tokens(written: str, different: str) -> None:
