@@ -18,7 +18,7 @@ from typing import Literal
 
 from strop.rewards.exact import Calculator, TooLarge, Unknown, Value, number, symbol
 from strop.rewards.expression import value_of
-from strop.rewards.notation import is_name, is_number, is_words, names
+from strop.rewards.notation import NO_LABEL, is_name, is_number, is_words, names
 from strop.rewards.numerals import in_base
 from strop.rewards.units import unit_of
 
@@ -273,7 +273,7 @@ def is_label(tokens: Sequence[str]) -> bool:
     named = [is_name(token) or is_words(token) for token in plain]
     variables = [token for token, level in levels(plain) if level == 0 and token[0].islower()]
     others = [token for token, name in zip(plain, named, strict=True) if not name]
-    return any(named) and len(variables) <= 1 and set(others) <= LABEL_SIGNS
+    return any(named) and len(variables) <= 1 and set(others) <= LABEL_SIGNS and NO_LABEL.isdisjoint(tokens)
 
 
 def unit_apart(tokens: Sequence[str]) -> tuple[list[str], str]:

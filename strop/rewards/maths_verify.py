@@ -26,6 +26,8 @@ from strop.rewards.verdict import Judgement
 LONGEST = 300
 MOST_TOKENS = 120
 MOST_FUNCTIONS = 12
+PRECISION = 60
+"""Digits to which it compares numbers; what differs by less than the last one it calls equal."""
 POWER = "^"
 LARGEST_POWERS = {"number": 10_000, "matrix": 8, "expression": 40}
 """Largest sum of the exponents, by what stands before them."""
@@ -79,7 +81,7 @@ def are_equal(gold: str, answer: str) -> bool:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         right, given = (module.parse(latex(tokens(text)), parsing_timeout=None) for text in (gold, answer))
-        return bool(module.verify(right, given, timeout_seconds=None))
+        return bool(module.verify(right, given, numeric_precision=PRECISION, timeout_seconds=None))
 
 
 def without_relations(gold: str, answer: str) -> list[tuple[str, str]]:

@@ -83,6 +83,12 @@ UPRIGHT = names(r"\mathrm \mathbf \mathit \mathsf \operatorname \boldsymbol \bm 
 ANGLES = names(r"\sin \cos \tan \cot \sec \csc")
 OPENING, CLOSING = ("(", "[", "{"), (")", "]", "}")
 
+NO_LABEL = names(
+    r"\not \neg \lnot \lor \land \vee \wedge \to \approx \sim \equiv \notin \mapsto \implies \iff "
+    r"\Rightarrow \rightarrow"
+)
+"""What says more than a name."""
+NOT_EQUAL = re.compile(r"\\not\s*=")
 DEGREES = re.compile(r"\^\s*(?:\{\s*)?\\circ\b(?:\s*\})?")
 THOUSANDS = re.compile(r"(?<=[0-9])(?:\{,\}|,\\!|\\[,;:!])(?=[0-9]{3}(?![0-9]))")
 SUPERSCRIPT = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁻]+")
@@ -102,7 +108,7 @@ ARGUMENT = re.compile(r"\s*\{([^{}]*)\}")
 def tokens(text: str) -> list[str]:
     """The tokens of an answer. Words are one token that begins with a quote; a letter is a token of its own."""
     text = SUPERSCRIPT.sub(lambda match: f"^{{{match.group().translate(PLAIN_DIGITS)}}}", text)
-    text = DEGREES.sub(r"\\text{degrees}", text.translate(TRANSLATION))
+    text = NOT_EQUAL.sub(r"\\ne ", DEGREES.sub(r"\\text{degrees}", text.translate(TRANSLATION)))
     text = THOUSANDS.sub("", text)
     return in_radians(merged(scan(text, depth=0)))
 

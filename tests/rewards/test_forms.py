@@ -131,6 +131,7 @@ def test_a_quantity_has_a_value_and_a_unit_a_percent_sign_or_a_base(
         "42...",
         "42..",
         r"6 \in 5",
+        r"\neg x = 5",
         "x | y",
     ]
     + [r"\begin{pmatrix}1", r"\begin{cases}1\end{cases}", r"\begin{pmatrix}1\end{bmatrix}", "1010_2 + 1"],

@@ -24,6 +24,9 @@ from strop.rewards.verdict import Judgement
         (r"x=\ln 4", r"2\ln 2", True),
         ("|x|>8", r"(-\infty,-8)\cup(8,\infty)", True),
         ("x ≥ √(3+2√2)", r"x \ge 1+\sqrt{2}", False),
+        (r"10^{-31}", r"10^{-30}\sin 1", False),
+        (r"\cos 60^\circ", "0.5", True),
+        (r"\sin 1", "0.8414709848078965", False),
     ],
 )
 def test_math_verify_tells_what_is_equal_beyond_polynomials(gold: str, answer: str, right: bool) -> None:

@@ -37,6 +37,7 @@ from tests.rewards.answers import ANY_TEXT
         ("25 percent", r"25\text{ percent}"),
         ("x ≤ 5", r"x \leq 5"),
         ("x <= 5", r"x \le 5"),
+        (r"x \not= 5", r"x \ne 5"),
         (r"\left( 1, 2 \right]", "(1,2]"),
         (r"\lbrace 1 \rbrace", r"\{1\}"),
         ("１２", "12"),
