@@ -220,8 +220,6 @@ def make(settings: Any, seed: int, scorer: Scorer) -> ReasoningGym:
     Raises:
         ConfigError: the library is missing, has no such dataset, or does not take its settings.
     """
-    if importlib.util.find_spec("reasoning_gym") is None:
-        raise ConfigError("task.kind: reasoning_gym needs the library reasoning-gym: pip install 'strop[tasks]'")
     if not settings.name:
         raise ConfigError("task.name: a reasoning_gym task needs the name of a dataset, such as chain_sum")
     options = dict(settings.data.settings)
@@ -230,6 +228,8 @@ def make(settings: Any, seed: int, scorer: Scorer) -> ReasoningGym:
         whole(options, "size", 0),
         whole(options, "seed", seed),
     )
+    if importlib.util.find_spec("reasoning_gym") is None:
+        raise ConfigError("task.kind: reasoning_gym needs the library reasoning-gym: pip install 'strop[tasks]'")
     maker = Maker(settings.name, options)
     try:
         instruction = instruction_of(asked, maker.open())

@@ -32,7 +32,7 @@ def reports(request: pytest.FixtureRequest) -> Reports:
 def test_ranks_give_the_gradients_and_weights_of_one_process(
     reports: Reports, dtype: str, bound: float, weight_bound: float
 ) -> None:
-    """Issue 3.2: three updates each, and weights after plain SGD at rate 0.1."""
+    """Three updates each, and weights after plain SGD at rate 0.1."""
     for report in reports:
         assert len(report[dtype]) == 18
         for case, apart in report[dtype].items():

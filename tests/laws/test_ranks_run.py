@@ -27,7 +27,7 @@ SMALL: dict[str, Any] = {
     "eval": {"prompts": 7, "completions": 2, "every": 0},
 }
 END_S = 30.0
-"""Issue 3: within this time a dead rank has ended the others."""
+"""Within this time a dead rank has ended the others."""
 
 
 def command(folder: Path, name: str, *flags: str) -> list[str]:
@@ -102,21 +102,18 @@ def test_ctrl_c_on_one_rank_ends_all_at_a_whole_step_that_is_saved(tmp_path: Pat
 
 REWARD = """
 def score(prompt, completion, **columns):
-    if len(columns["digits"] if "digits" in columns else prompt) and "{mark}" in prompt:
-        raise ValueError("no verdict")
-    return float(len(completion) % 2)
+    raise ValueError("no verdict")
 """
 
 
-def test_a_reward_that_fails_on_one_rank_is_one_line_from_the_first_and_the_same_code_from_all(tmp_path: Path) -> None:
+def test_a_reward_that_fails_is_one_line_from_the_first_rank_and_the_same_code_from_all(tmp_path: Path) -> None:
     prompts = [f"{i % 10}+{(i * 7) % 10}=" for i in range(40)]
     (tmp_path / "p.jsonl").write_text("".join(json.dumps({"prompt": text}) + "\n" for text in prompts))
-    (tmp_path / "reward.py").write_text(REWARD.replace("{mark}", prompts[3]))
-    flags = ["--task.kind", "jsonl", "--task.file", str(tmp_path / "p.jsonl")]
-    flags += ["--task.reward", f"{tmp_path / 'reward.py'}:score", "--train.steps", "30"]
+    (tmp_path / "reward.py").write_text(REWARD)
+    flags = ["--task.file", str(tmp_path / "p.jsonl"), "--task.reward", f"{tmp_path / 'reward.py'}:score"]
     codes, printed = outcome(start(2, *command(tmp_path, "r", *flags)))
     assert codes == [5, 5]
-    assert printed[0].count("strop: ") == 1 and "no verdict" in printed[0] and "(on rank " in printed[0]
+    assert printed[0].count("strop: ") == 1 and "could be scored, such as" in printed[0] and "no verdict" in printed[0]
     assert printed[1] == ""
 
 

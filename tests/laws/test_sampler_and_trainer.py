@@ -54,7 +54,7 @@ def padded_parts(batch: Batch) -> list[MicroBatch]:
 @pytest.mark.parametrize("temperature", [0.7, 1.0])
 @pytest.mark.parametrize("name", list(ARCHITECTURES))
 def test_the_sampler_and_the_trainer_give_a_token_the_same_log_prob(name: str, temperature: float) -> None:
-    """Issue 2: to 1e-5 nats in fp32, at the sampling temperature, whatever the padding."""
+    """To 1e-5 nats in fp32, at the sampling temperature, whatever the padding."""
     module = randomized(ARCHITECTURES[name]())
     groups = sampled(module, temperature)
     [batch] = build(groups, algorithm("dapo"))

@@ -23,6 +23,12 @@ SMALL = {
 }
 
 
+@pytest.fixture(autouse=True)
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tracker's place is taken by a program of these tests, so its library need not be there."""
+    monkeypatch.setattr("strop.loop.check_installed", lambda names: None)
+
+
 class Heard(Watcher):
     def __init__(self) -> None:
         self.warnings: list[str] = []
@@ -78,6 +84,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 def test_a_tracker_that_is_not_installed_is_refused_before_a_model_loads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("strop.loop.check_installed", trackers.check_installed)
     monkeypatch.setattr(trackers, "find_spec", lambda name: None)
     monkeypatch.setattr("strop.loop.make_learner", lambda *_: pytest.fail("the model was loaded"))
     with pytest.raises(ConfigError, match=r"save.trackers: wandb is not installed; pip install 'strop\[wandb"):
