@@ -1,6 +1,7 @@
 # Everything goes through .venv, which the first target that needs it makes. Needs python3 (3.11 or newer) and make.
 #   make train      sharpen the embedded policy (minutes on a CPU)
 #   make test       lint, types and the quick tests           make test-slow   the rest
+#   make soak       variants of slow tests: minutes more, for a release
 #   make tiny       rebuild the embedded policy from its seed  make lint        lint and types alone
 #   make peer-trl   TRL in .venv-trl, for strop's trainer of it and `strop check --against trl`
 #   make peer-verl  verl's loss code in .venv-verl, for `strop check --against verl`
@@ -14,7 +15,7 @@ TRL_PIP := .venv-trl/bin/python -m pip --disable-pip-version-check --quiet
 VERL_PIP := .venv-verl/bin/python -m pip --disable-pip-version-check --quiet
 ONE_THREAD_EACH := OMP_NUM_THREADS=1 TOKENIZERS_PARALLELISM=false
 
-.PHONY: train test test-slow tiny lint bench peer-trl peer-verl clean
+.PHONY: train test test-slow soak tiny lint bench peer-trl peer-verl clean
 
 train: .venv/installed
 	$(BIN)/strop train $(ARGS)
@@ -23,9 +24,12 @@ test: lint
 	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 --dist loadgroup -m "not slow" $(ARGS)
 
 test-slow: .venv/installed-slow .venv-trl/installed .venv-verl/installed
-	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 --dist loadgroup -m slow $(ARGS)
+	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 --dist loadgroup -m "slow and not soak" $(ARGS)
 	$(ONE_THREAD_EACH) .venv-trl/bin/pytest -n 2 --dist loadfile -m peer tests/bridges tests/rewards/test_scorer.py
 	$(ONE_THREAD_EACH) .venv-verl/bin/pytest -n 2 -m peer tests/bridges tests/rewards/test_scorer.py
+
+soak: .venv/installed-slow
+	$(ONE_THREAD_EACH) $(BIN)/pytest -n 2 --dist loadgroup -m soak $(ARGS)
 
 tiny: .venv/installed
 	$(BIN)/python -m strop.assets.tiny.make $(ARGS)

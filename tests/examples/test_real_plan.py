@@ -16,8 +16,11 @@ from tests.plan.test_memory import planned_over_measured
 @pytest.mark.xdist_group("real model")
 @pytest.mark.parametrize(
     "change",
-    [{}, {"train.lora": {"rank": 8, "alpha": 32.0, "targets": []}}, {"algorithm": "grpo"}],
-    ids=["whole", "adapters", "with a reference"],
+    [
+        pytest.param({}, id="whole"),
+        pytest.param({"train.lora": {"rank": 8, "alpha": 32.0, "targets": []}}, id="adapters", marks=pytest.mark.soak),
+        pytest.param({"algorithm": "grpo"}, id="with a reference", marks=pytest.mark.soak),
+    ],
 )
 def test_a_real_models_run_takes_what_the_plan_says_within_a_fifth(
     real_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]

@@ -108,6 +108,7 @@ def test_math_verify_alone_errs_where_it_is_marked_and_nowhere_else() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_answers_of_one_class_are_the_same_and_of_two_are_not() -> None:
     classes = tomllib.loads(TABLE.with_name("answer_classes.toml").read_text(encoding="utf-8"))["classes"]
     texts = [(text, number) for number, some in enumerate(classes) for text in some]
