@@ -200,6 +200,7 @@ def test_every_command_of_the_page_is_one(planned: Any, tmp_path: Path, monkeypa
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.timeout(600)
 def test_the_command_of_the_page_with_settings_holds(capsys: pytest.CaptureFixture[str]) -> None:
     [words] = [words for words in commands() if "--algorithm" in words]
