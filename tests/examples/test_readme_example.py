@@ -33,7 +33,7 @@ def test_the_readmes_reward_is_tried_planned_trained_and_exported_as_it_says(
     monkeypatch.chdir(tmp_path)
     for name in ("mine.yaml", "my_reward.py"):
         Path(name).write_text(block(f"# {name}"))
-    sums = [{"prompt": f"{a}+{b}=".rjust(20, "."), "answer": str((a + b) % 10)} for a in range(6) for b in range(6)]
+    sums = [{"prompt": f"{a}+{b}=".rjust(20, "."), "answer": f"#{(a + b) % 10}"} for a in range(6) for b in range(6)]
     Path("train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in sums))
     trial, plan, train, export = map(shlex.split, block("strop reward test").splitlines())
     assert run(trial[1:]) == 0, capsys.readouterr().out
