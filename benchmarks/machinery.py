@@ -5,18 +5,15 @@ make bench        prints a table and writes benchmarks/results/HARDWARE-DATE.jso
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
 from torch import Tensor
 
-from benchmarks.measure import Result, compared
+from benchmarks.measure import Result, compared, told
 from strop.algorithms import algorithm
 from strop.batch.build import Batch
 from strop.batch.split import split
@@ -138,14 +135,7 @@ def hardware() -> str:
 
 def main() -> None:
     results = [*weights(), *losses()]
-    for one in results:
-        word = "met" if one.met else "MISSED"
-        print(f"{one.ratio:10.5f} [{one.low:.5f}, {one.high:.5f}]  target {one.target:g}  {word:6}  {one.name}")
-    file = Path(__file__).parent / "results" / f"{hardware()}-{time.strftime('%Y-%m-%d')}.json"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps([one.record() for one in results], indent=2) + "\n")
-    print(f"written to {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}")
-    sys.exit(not all(one.met for one in results))
+    sys.exit(not told(results, hardware()))
 
 
 if __name__ == "__main__":

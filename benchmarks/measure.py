@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 T95 = {5: 2.776, 7: 2.447, 9: 2.306, 11: 2.228, 15: 2.145}
@@ -58,3 +60,15 @@ def seconds(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     work()
     return time.perf_counter() - began
+
+
+def told(results: Sequence[Result], name: str) -> bool:
+    """Print the results and write them to results/NAME-DATE.json; -> whether every target was met."""
+    for one in results:
+        word = "met" if one.met else "MISSED"
+        print(f"{one.ratio:10.5f} [{one.low:.5f}, {one.high:.5f}]  target {one.target:g}  {word:6}  {one.name}")
+    file = Path(__file__).parent / "results" / f"{name}-{time.strftime('%Y-%m-%d')}.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps([one.record() for one in results], indent=2) + "\n")
+    print(f"written to {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}")
+    return all(one.met for one in results)

@@ -5,16 +5,14 @@ python -m benchmarks.sandbox        prints a table and writes benchmarks/results
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import statistics
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-from benchmarks.measure import Result, compared, seconds
+from benchmarks.measure import Result, compared, seconds, told
 from strop.rewards.code_cases import Inputs
 from strop.rewards.code_judge import judge
 from strop.rewards.sandbox import Kind, Limits, require, start
@@ -74,14 +72,7 @@ def hardware() -> str:
 def main() -> None:
     require("auto")
     results = [launched(), beside_bare(), cases()]
-    for one in results:
-        word = "met" if one.met else "MISSED"
-        print(f"{one.ratio:10.5f} [{one.low:.5f}, {one.high:.5f}]  target {one.target:g}  {word:6}  {one.name}")
-    file = Path(__file__).parent / "results" / f"sandbox-{hardware()}-{time.strftime('%Y-%m-%d')}.json"
-    file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps([one.record() for one in results], indent=2) + "\n")
-    print(f"written to {file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file}")
-    sys.exit(not all(one.met for one in results))
+    sys.exit(not told(results, f"sandbox-{hardware()}"))
 
 
 if __name__ == "__main__":
